@@ -1,0 +1,261 @@
+"""The whole of it, open: sources publish into a registry, an executor runs calls, sessions see.
+
+Wires the rooms below together and owns their lifetime; decides nothing itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from toolcrib import eager
+from toolcrib.arguments import encode
+from toolcrib.catalog import Catalog
+from toolcrib.chain import Middleware
+from toolcrib.content import ToolCall, ToolResult
+from toolcrib.discovery.fields import document_of
+from toolcrib.discovery.index import Index
+from toolcrib.discovery.policy import Dynamic
+from toolcrib.discovery.search_tool import search_tool
+from toolcrib.errors import Conflict, InvalidDefinition, NotAvailable, ToolcribError
+from toolcrib.executor import Executor
+from toolcrib.function import tool
+from toolcrib.limits import ToolLimits
+from toolcrib.policy import Policies, Policy
+from toolcrib.principal import LOCAL, Principal
+from toolcrib.registry import Change, Registry
+from toolcrib.session import Session
+from toolcrib.sources.contract import Source
+from toolcrib.sources.functions import FunctionSource
+from toolcrib.tool import Tool
+
+__all__ = ["Assembly", "Item"]
+
+logger = logging.getLogger("toolcrib.assembly")
+
+Item: TypeAlias = Tool | Source | Callable[..., Any]
+"""A tool, a source of tools, or a plain function, which becomes a tool."""
+
+OPEN_PATIENCE = 5.0
+"""Seconds `open` waits for the first attempt of every source; slower ones publish later."""
+
+OWN = "toolcrib"
+PROGRAM = "program"
+
+
+class Assembly:
+    """Sources, registry, executor and sessions of one program, on one asyncio loop.
+
+    Without more it is static: every tool in every round, no middleware. `dynamic` turns discovery
+    on; `middlewares` stand outermost first; `policies` holds records by tool name or pattern.
+    Open it with `async with`. The registry may be changed from any thread; other threads call
+    through `call_sync`.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[Item] = (),
+        *,
+        dynamic: Dynamic | None = None,
+        middlewares: Sequence[Middleware] = (),
+        policies: Mapping[str, Policy] | None = None,
+        limits: ToolLimits = ToolLimits(),
+        principal: Principal = LOCAL,
+        registry: Registry | None = None,
+    ) -> None:
+        self.sources = _sources(items)
+        self.dynamic = dynamic
+        self.limits = limits
+        self.principal = principal
+        self.registry = registry or Registry()
+        self.registry.govern(
+            Policies(policies) if dynamic is None else dynamic.policies(policies or {})
+        )
+        refused = [m.refused for m in middlewares if hasattr(m, "refused")]
+        self.executor = Executor(self.registry, middlewares, on_refused=refused)
+        self._index: Index | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening: dict[asyncio.Task[None], Source] = {}
+        self._call_ids = itertools.count(1)
+        self._closed = False
+
+    async def open(self) -> Assembly:
+        """Opens every source; returns when each has made its first attempt, or after 5 seconds.
+
+        Raises what a source raised within that time (a rejected configuration, a `Conflict` of
+        names), after closing what was opened. `NotAvailable` if it was open before.
+        """
+        if self._loop is not None:
+            raise NotAvailable("an assembly is opened once: make a new one")
+        self._loop = asyncio.get_running_loop()
+        self.registry.closer.bind(self._loop)
+        try:
+            if self.dynamic is not None:
+                self.registry.add(search_tool(), OWN)
+            for source in self.sources:
+                self._opening[asyncio.create_task(self._open(source))] = source
+            await self._first_attempts()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def _open(self, source: Source) -> None:
+        def publish(tools: Iterable[Tool]) -> Change:
+            return self.registry.publish(source.name, tools)
+
+        await source.open(publish)
+
+    async def _first_attempts(self) -> None:
+        if not self._opening:
+            return
+        done, slow = await asyncio.wait(
+            self._opening, timeout=OPEN_PATIENCE, return_when=asyncio.FIRST_EXCEPTION
+        )
+        for task in done:
+            if (error := task.exception()) is not None:
+                raise error
+        for task in slow:
+            task.add_done_callback(self._opened_late)
+
+    def _opened_late(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("source %r gave up: %s", self._opening[task].name, error, exc_info=error)
+
+    async def wait_ready(self, timeout: float | None = None) -> None:
+        """Waits until every source has what the host cannot do without: its `required` servers.
+        Raises `NotReady` after `timeout` seconds, `ConfigurationError` where one gave up."""
+        async with asyncio.TaskGroup() as group:
+            for source in self.sources:
+                group.create_task(source.wait_ready(timeout))
+
+    async def close(self) -> None:
+        """Ends the sources, the last first, then withdraws and closes every tool. Safe twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in self._opening:
+            task.cancel()
+        if self._opening:
+            await asyncio.wait(self._opening)
+        for source in reversed(self.sources):
+            try:
+                await source.close()
+            except Exception:
+                logger.exception("closing source %r failed", source.name)
+        self.registry.close()
+        await self.registry.closer.drain()
+        self.executor.close()
+        if self._loop is not None:
+            eager.dismiss(self._loop)
+
+    async def __aenter__(self) -> Assembly:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def catalog(self) -> Catalog:
+        """The current revision of the registry."""
+        return self.registry.catalog
+
+    @property
+    def index(self) -> Index:
+        """The search index over all tools, kept up to date from its first use on."""
+        if self._index is None:
+            self._index = index = Index()
+            self.registry.subscribe(lambda change: _follow(index, change))
+        return self._index
+
+    def session(self, *, principal: Principal | None = None, id: str = "") -> Session:
+        """A new conversation of `principal` (default: the assembly's own)."""
+        return Session(
+            self.registry,
+            self.executor,
+            principal=principal or self.principal,
+            dynamic=self.dynamic,
+            index=lambda: self.index,
+            limits=self.limits,
+            id=id,
+        )
+
+    async def call(
+        self, name: str, /, arguments: Mapping[str, Any] | str | None = None, **kwargs: Any
+    ) -> ToolResult:
+        """Calls a tool by its exact name (or `source/tool`), as the assembly's own principal.
+
+        `arguments`: a mapping, or JSON text as a model writes it; keywords are arguments too. A
+        failed call is a result; raises `NotAvailable` only while the assembly is not open.
+        """
+        return await self.execute(
+            ToolCall(f"call-{next(self._call_ids)}", name, encode(arguments, kwargs))
+        )
+
+    async def execute(self, call: ToolCall, *, principal: Principal | None = None) -> ToolResult:
+        """Executes one call outside any session."""
+        if self._loop is None or self._closed:
+            raise NotAvailable("the assembly is not open: use `async with`")
+        return await self.executor.execute(call, principal=principal or self.principal)
+
+    def call_sync(
+        self, name: str, /, arguments: Mapping[str, Any] | str | None = None, **kwargs: Any
+    ) -> ToolResult:
+        """`call` for other threads: runs on the assembly's loop and waits for the result.
+
+        Raises `NotAvailable` where the assembly is not open, `InvalidDefinition` on its own loop,
+        which would wait for itself.
+        """
+        loop = self._loop
+        if loop is None or self._closed:
+            raise NotAvailable("the assembly is not open: use `async with`")
+        if _running_loop() is loop:
+            raise InvalidDefinition("call_sync on the assembly's own loop never ends: await call()")
+        return asyncio.run_coroutine_threadsafe(self.call(name, arguments, **kwargs), loop).result()
+
+    def __repr__(self) -> str:
+        return f"<Assembly of {len(self.catalog)} tools from {len(self.sources)} sources>"
+
+
+def _sources(items: Iterable[Item]) -> tuple[Source, ...]:
+    tools: list[Tool] = []
+    sources: list[Source] = []
+    for item in items:
+        if isinstance(item, Source):
+            sources.append(item)
+        elif isinstance(item, Tool):
+            tools.append(item)
+        elif callable(item):
+            tools.append(tool(item))
+        else:
+            raise InvalidDefinition(f"{item!r} is neither a tool, a source nor a function")
+    if tools:
+        sources.insert(0, FunctionSource(tools, name=PROGRAM))
+    names = [OWN, *(source.name for source in sources)]
+    for name in names:
+        if names.count(name) > 1:
+            raise Conflict(f"two sources are named {name!r}: give one of them another name")
+    return tuple(sources)
+
+
+def _follow(index: Index, change: Change) -> None:
+    index.update(
+        [document_of(entry.definition, entry.owner) for entry in (*change.added, *change.replaced)],
+        [entry.name for entry in change.removed],
+    )
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,1 @@
+"""Finding the right tool among thousands, and keeping in view what is used."""

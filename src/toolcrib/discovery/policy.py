@@ -1,0 +1,109 @@
+"""What a deployment decides about discovery: exposures, the budget of a round, the pool's caps.
+
+Values only. What they lead to is `pool` and `visible`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from toolcrib.errors import InvalidDefinition
+from toolcrib.frozen import NOTHING
+from toolcrib.policy import EXPOSURES, NO_POLICY, Exposure, Policies, Policy
+
+__all__ = ["SEARCH_TOOL", "Budget", "Caps", "Discovery", "Dynamic"]
+
+SEARCH_TOOL = "tool_search"
+
+DEFAULT_DEFINITIONS = 32
+DEFAULT_BYTES = 16384
+DEFAULT_IDLE_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """At most so many tools, of so many bytes of definitions together."""
+
+    max_tools: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one round may send: definitions, and their bytes (`ToolDefinition.wire_bytes`). 0 or
+    less means the default (rule A7.1)."""
+
+    max_definitions: int = DEFAULT_DEFINITIONS
+    max_bytes: int = DEFAULT_BYTES
+
+    @property
+    def caps(self) -> Caps:
+        return Caps(
+            self.max_definitions if self.max_definitions > 0 else DEFAULT_DEFINITIONS,
+            self.max_bytes if self.max_bytes > 0 else DEFAULT_BYTES,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The pool of discovered tools: its caps (None, 0 or less: the budget's, rule A6.1), and how
+    many accepted rounds a tool stays without being used. 0 rounds: gone with the next one."""
+
+    max_tools: int | None = None
+    max_bytes: int | None = None
+    idle_rounds: int = DEFAULT_IDLE_ROUNDS
+
+    def __post_init__(self) -> None:
+        if self.idle_rounds < 0:
+            raise InvalidDefinition(f"discovery.idle_rounds is {self.idle_rounds!r}: use 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """Dynamic discovery: which tools are in every round, which must be searched for first.
+
+    `exposures` maps tool names or patterns to a level, `always` is short for the level always;
+    everything else is `default`. Raises `InvalidDefinition` for an unknown level, a blank name, or
+    a level of `tool_search` other than always (rules A3.5, A4.1).
+    """
+
+    default: Exposure = "deferred"
+    exposures: Mapping[str, Exposure] = field(default=NOTHING)
+    always: Sequence[str] = ()
+    budget: Budget = Budget()
+    discovery: Discovery = Discovery()
+
+    def __post_init__(self) -> None:
+        for name, level in (*self.exposures.items(), ("default", self.default)):
+            if not name.strip():
+                raise InvalidDefinition("dynamic.exposures has a blank tool name")
+            if level not in EXPOSURES:
+                raise InvalidDefinition(
+                    f"dynamic: unknown exposure {level!r} for {name!r}: use one of"
+                    f" {', '.join(EXPOSURES)}"
+                )
+        if self.exposures.get(SEARCH_TOOL, "always") != "always":
+            raise InvalidDefinition(
+                f"dynamic.exposures: {SEARCH_TOOL} must stay always: without it nothing is found"
+            )
+        object.__setattr__(self, "always", tuple(self.always))
+
+    @property
+    def pool_caps(self) -> Caps:
+        """The pool's caps in force."""
+        budget, own = self.budget.caps, self.discovery
+        return Caps(
+            own.max_tools if own.max_tools and own.max_tools > 0 else budget.max_tools,
+            own.max_bytes if own.max_bytes and own.max_bytes > 0 else budget.max_bytes,
+        )
+
+    def policies(self, records: Mapping[str, Policy]) -> Policies:
+        """`records` with the exposures filled in where they name none."""
+        levels: dict[str, Exposure] = {**dict.fromkeys(self.always, "always"), **self.exposures}
+        merged = {
+            name: records.get(name, NO_POLICY).over(Policy(exposure=level))
+            for name, level in levels.items()
+        }
+        rest = {name: policy for name, policy in records.items() if name not in merged}
+        return Policies({**merged, **rest}, default=Policy(exposure=self.default))

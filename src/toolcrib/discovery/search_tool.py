@@ -1,0 +1,131 @@
+"""`tool_search` as a tool like any other, and the shape of what it answers (rules A5).
+
+What it finds and promises is the session's: it only asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from toolcrib.content import DataPart, ToolResult
+from toolcrib.definition import Annotations
+from toolcrib.discovery.policy import SEARCH_TOOL
+from toolcrib.errors import InvalidArguments, NotAvailable
+from toolcrib.manifest import ManifestTool, define_tool
+from toolcrib.policy import Policy
+from toolcrib.tool import CallContext
+
+__all__ = ["DEFAULT_LIMIT", "Found", "Hit", "Reason", "Searcher", "found_result", "search_tool"]
+
+DEFAULT_LIMIT = 8
+MAX_HIT_DESCRIPTION = 200
+"""Characters of a hit's description: the whole definition follows in the next round."""
+
+Reason: TypeAlias = Literal["over_budget", "visible_budget", "not_discoverable", "unknown"]
+"""Why a hit is not exposed: no room in the pool · in the pool, but no room in the round · always
+or hidden · no such tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One tool that a search found; a higher `score` fits better."""
+
+    name: str
+    description: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found and what became of it. `exposed` are exactly the hits that the next
+    round sends."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    exposed: tuple[str, ...] = ()
+    failed: tuple[tuple[str, Reason], ...] = ()
+    evicted: tuple[str, ...] = ()
+
+    def settled(self, visible: Collection[str], pooled: Collection[str]) -> Found:
+        """The same search, as things stand now."""
+        failed: list[tuple[str, Reason]] = []
+        for hit in self.hits:
+            if hit.name not in visible:
+                failed.append((hit.name, "visible_budget" if hit.name in pooled else "over_budget"))
+        exposed = tuple(hit.name for hit in self.hits if hit.name in visible)
+        return Found(self.query, self.hits, exposed, tuple(failed), self.evicted)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the model gets: {query, hits, exposed?, failed?, evicted?} (rule A5.9)."""
+        hits = [
+            {"name": h.name, "description": _short(h.description), "score": round(h.score, 3)}
+            for h in self.hits
+        ]
+        lists: dict[str, Any] = {
+            "exposed": list(self.exposed),
+            "failed": [{"name": name, "reason": reason} for name, reason in self.failed],
+            "evicted": list(self.evicted),
+        }
+        return {"query": self.query, "hits": hits, **{k: v for k, v in lists.items() if v}}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_HIT_DESCRIPTION else line[: MAX_HIT_DESCRIPTION - 1] + "…"
+
+
+def found_result(found: Found) -> ToolResult:
+    """A search's answer as a result: one data part; `.value` is the `Found` itself."""
+    return ToolResult((DataPart(found.to_json()),), None, found)
+
+
+@runtime_checkable
+class Searcher(Protocol):
+    """A session that can search: what `tool_search` needs of the conversation it is called in."""
+
+    def search(self, query: str, limit: int) -> Found: ...
+
+
+_DESCRIPTION = (
+    "Find tools for a task. Most tools are not listed until you search for them: describe what you"
+    " want to do, or name the tool. Tools listed under 'exposed' can be called from your next"
+    " message on; search again if none fits."
+)
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "description": "The task in a few words, or a tool's name"},
+        "limit": {
+            "type": "integer",
+            "description": "How many tools at most",
+            "default": DEFAULT_LIMIT,
+        },
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+def search_tool() -> ManifestTool[Any]:
+    """The tool itself; always exposed."""
+    return define_tool(
+        SEARCH_TOOL,
+        description=_DESCRIPTION,
+        input_schema=_SCHEMA,
+        execute=_execute,
+        kind="discovery",
+        annotations=Annotations("Search tools", read_only=True, destructive=False, idempotent=True),
+        policy=Policy(exposure="always"),
+    )
+
+
+async def _execute(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
+    query = arguments["query"].strip()
+    if not query:
+        raise InvalidArguments("query is blank: say in a few words what you want to do")
+    if not isinstance(ctx.session, Searcher):
+        raise NotAvailable(f"{SEARCH_TOOL} works only within a session")
+    limit = arguments.get("limit") or DEFAULT_LIMIT
+    return found_result(ctx.session.search(query, limit if limit > 0 else DEFAULT_LIMIT))

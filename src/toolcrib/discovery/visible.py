@@ -1,0 +1,102 @@
+"""Which tools the next round sends, and in which order: one pure function, used both to send them
+and to promise them in a search's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from toolcrib.catalog import Catalog, Entry
+from toolcrib.discovery.policy import SEARCH_TOOL, Caps
+from toolcrib.discovery.pool import Pool, Pooled, fit
+from toolcrib.frozen import NOTHING
+from toolcrib.policy import EXPOSURES, may_use
+from toolcrib.principal import Principal
+
+__all__ = ["View", "visible"]
+
+_RANK = {level: rank for rank, level in enumerate(EXPOSURES)}
+_NOT_POOLED = Pooled(-1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a session has in view: its pool, the tools its host requires (name → when), the names
+    last sent in wire order, and the touch up to which that was decided."""
+
+    pool: Pool = Pool()
+    required: Mapping[str, int] = field(default=NOTHING)
+    sent: tuple[str, ...] = ()
+    decided: int = 0
+
+
+def visible(
+    catalog: Catalog, view: View, budget: Caps, pool_caps: Caps, principal: Principal
+) -> tuple[str, ...]:
+    """The names the next round sends, in wire order.
+
+    Candidates are the always tools, the required ones and the pool. They are taken by priority
+    (rule A7.2): exposure, required, pooled, last use, rank, touch, name; but what was sent last
+    time and what was touched since come before the rest, so a tool in view yields only to an
+    admission or a requirement. The first `max_tools` of them are considered; one that does not fit
+    into the bytes is skipped, the first is kept in any case (A7.3, A7.4).
+
+    On the wire, what was sent last time keeps its place and the rest is appended: a provider's
+    prompt cache keeps its prefix. The first time, the always tools come first, by name.
+    """
+    pool = fit(view.pool, catalog, pool_caps)
+    entries = _candidates(catalog, view, pool, principal)
+    chosen = _within(_by_priority(entries, view, pool), budget)
+    kept = [name for name in view.sent if name in chosen]
+    known = set(kept)
+    come = [name for name in chosen if name not in known]
+    always = sorted(name for name in come if _is_always(entries[name]))
+    return (*kept, *always, *(name for name in come if not _is_always(entries[name])))
+
+
+def _candidates(catalog: Catalog, view: View, pool: Pool, principal: Principal) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for names in (catalog.always, view.required, pool.tools):
+        for name in names:
+            entry = catalog.get(name)
+            if entry is not None and (entry.open_to_all or may_use(principal, entry.policy)):
+                found[name] = entry
+    return found
+
+
+def _by_priority(entries: Mapping[str, Entry], view: View, pool: Pool) -> list[Entry]:
+    sent = set(view.sent)
+    tools, required = pool.tools, view.required
+
+    def order(entry: Entry) -> tuple[object, ...]:
+        name = entry.name
+        pooled = tools.get(name, _NOT_POOLED)
+        touched = max(pooled.seq, required.get(name, -1))
+        return (
+            not (name in sent or touched > view.decided or not sent),
+            _RANK[entry.policy.exposure or "deferred"],
+            name not in required,
+            pooled is _NOT_POOLED,
+            -pooled.last_use,
+            pooled.rank,
+            -pooled.seq,
+            name != SEARCH_TOOL,
+            name,
+        )
+
+    return sorted(entries.values(), key=order)
+
+
+def _within(entries: list[Entry], budget: Caps) -> dict[str, None]:
+    chosen: dict[str, None] = {}
+    left = budget.max_bytes
+    for entry in entries[: budget.max_tools]:
+        size = entry.definition.wire_bytes
+        if size <= left or not chosen:
+            chosen[entry.name] = None
+            left -= size
+    return chosen
+
+
+def _is_always(entry: Entry) -> bool:
+    return entry.policy.exposure == "always"

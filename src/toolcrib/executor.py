@@ -1,0 +1,172 @@
+"""The walk of one call: resolve, parse, authorise, then the chain round the tool, then finish.
+
+Whatever goes wrong with a call is a value of that call. What a model may see of the catalogue is
+`session`; which middlewares there are is `middleware`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from toolcrib.arguments import Repaired
+from toolcrib.bounded import inherited_deadline
+from toolcrib.catalog import Catalog, Entry
+from toolcrib.chain import Invocation, Middleware, compose
+from toolcrib.content import FailureKind, ToolCall, ToolResult
+from toolcrib.failures import failure_of
+from toolcrib.manifest import Stages, authorized, stages_of
+from toolcrib.policy import may_use
+from toolcrib.principal import LOCAL, Principal
+from toolcrib.registry import Change, Registry
+from toolcrib.runner import runner
+from toolcrib.threads import ThreadPool
+from toolcrib.tool import CallContext, Executed, ProgressHandler, SessionInfo
+
+__all__ = ["Executor", "Refused"]
+
+logger = logging.getLogger("toolcrib.executor")
+
+Refused = Callable[[ToolCall, ToolResult], None]
+"""Told each call that was refused before it reached the chain."""
+
+
+class _Plan:
+    """What the walk needs of one entry, made once: its stages and its composed chain."""
+
+    __slots__ = ("authorize", "entry", "parse", "run")
+
+    def __init__(
+        self, entry: Entry, stages: Stages, run: Callable[[CallContext, Any], Awaitable[ToolResult]]
+    ) -> None:
+        self.entry = entry
+        self.parse = stages.parse
+        self.authorize = stages.authorize
+        self.run = run
+
+
+class Executor:
+    """Executes calls of the tools in `registry` through `middlewares`, the first outermost.
+
+    Belongs to one event loop. `counts` says how often each failure kind was given, under
+    "ok" how many calls succeeded.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        middlewares: Iterable[Middleware] = (),
+        *,
+        on_refused: Sequence[Refused] = (),
+    ) -> None:
+        self._registry = registry
+        self._middlewares = tuple(middlewares)
+        self._on_refused = tuple(on_refused)
+        self._plans: dict[str, _Plan] = {}
+        self.threads = ThreadPool()
+        self.counts: Counter[str] = Counter()
+        self._unsubscribe = registry.subscribe(self._forget)
+
+    def close(self) -> None:
+        """Lets go of the registry and of idle threads; never waits."""
+        self._unsubscribe()
+        self.threads.close()
+
+    async def execute(
+        self,
+        call: ToolCall,
+        *,
+        principal: Principal = LOCAL,
+        session: SessionInfo | None = None,
+        catalog: Catalog | None = None,
+        deadline: float | None = None,
+        on_progress: ProgressHandler | None = None,
+        on_executed: Executed | None = None,
+    ) -> ToolResult:
+        """The result of one call, failed or not; its `call_id` echoes the call.
+
+        `catalog` is the revision to resolve in (default: the current one). `deadline` is a
+        `time.monotonic()` moment; a nested call inherits its parent's. Raises only what must not be
+        contained: our own cancellation, KeyboardInterrupt, MemoryError, and the fault of a
+        middleware where no `recover` stands outside it.
+        """
+        entry = (catalog or self._registry.catalog).find(call.name)
+        if entry is None or not (entry.open_to_all or may_use(principal, entry.policy)):
+            return self._refuse(call, self._not_found(call.name, principal))
+        plan = self._plans.get(entry.name)
+        if plan is None or plan.entry is not entry:
+            plan = self._plan(entry)
+        repairs: tuple[str, ...] = ()
+        try:
+            prepared = plan.parse(call.arguments)
+            if type(prepared) is Repaired:
+                prepared, repairs = prepared
+            if plan.authorize is not None:
+                await authorized(plan.authorize, principal, prepared)
+        except MemoryError:
+            raise
+        except Exception as error:
+            return self._refuse(call, failure_of(entry.name, error, logger))
+        if deadline is None:
+            deadline = inherited_deadline.get()
+        ctx = CallContext(
+            entry.name, call.id, principal, session, deadline, on_progress, on_executed
+        )
+        if entry.withdrawn:
+            return self._refuse(call, _withdrawn(entry.name))
+        entry.in_flight += 1
+        try:
+            result = await plan.run(ctx, prepared)
+        finally:
+            entry.ended()
+        return self._finish(call, result, repairs)
+
+    def _finish(self, call: ToolCall, result: ToolResult, repairs: tuple[str, ...]) -> ToolResult:
+        failure = result.failure
+        self.counts["ok" if failure is None else failure.kind] += 1
+        if repairs:
+            result = result.with_meta(repairs=repairs)
+        if result.call_id == call.id:
+            return result
+        return ToolResult(result.content, failure, result.value, call.id, result.meta)
+
+    def _refuse(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        for told in self._on_refused:
+            told(call, result)
+        return self._finish(call, result, ())
+
+    def refuse(self, call: ToolCall, kind: FailureKind, message: str) -> ToolResult:
+        """The failure of a call that is not to be executed, through the same last step."""
+        return self._refuse(call, ToolResult.failed(kind, message))
+
+    def _not_found(self, name: str, principal: Principal) -> ToolResult:
+        catalog = self._registry.catalog
+        close = catalog.nearest(name, lambda entry: may_use(principal, entry.policy))
+        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+        return ToolResult.failed("not_found", f"there is no tool {name[:100]!r}{hint}")
+
+    def _forget(self, change: Change) -> None:
+        for entry in change.removed:
+            self._plans.pop(entry.name, None)
+
+    def _plan(self, entry: Entry) -> _Plan:
+        stages = stages_of(entry.tool)
+        run = runner(entry, stages, self.threads)
+        if self._middlewares:
+            chain = compose(self._middlewares, lambda inv: run(inv.context, inv.prepared))
+            made = partial(Invocation, entry.definition, entry.policy)
+            plan = _Plan(entry, stages, lambda ctx, prepared: chain(made(ctx, prepared)))
+        else:
+            plan = _Plan(entry, stages, run)
+        if not entry.withdrawn:
+            self._plans[entry.name] = plan
+        return plan
+
+
+def _withdrawn(name: str) -> ToolResult:
+    return ToolResult.failed(
+        "not_available", f"tool {name!r} was withdrawn and can no longer be called"
+    )

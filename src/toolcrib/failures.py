@@ -1,0 +1,58 @@
+"""From an exception to a failure the model may see.
+
+Only text that was written for the model passes; everything else stays in the log, under a short
+reference that both sides can name.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+from toolcrib.content import FailureKind, ToolResult
+from toolcrib.errors import Denied, InvalidArguments, NotAvailable, ToolError
+from toolcrib.results import to_result
+
+__all__ = ["MAX_MESSAGE", "failure_of", "internal"]
+
+MAX_MESSAGE = 8_000
+"""Characters of a failure's message that no result_limit has bounded."""
+
+_SPOKEN: dict[type[Exception], FailureKind] = {
+    InvalidArguments: "invalid_arguments",
+    Denied: "denied",
+    NotAvailable: "not_available",
+}
+
+
+def failure_of(name: str, error: BaseException, logger: logging.Logger) -> ToolResult:
+    """The failure that `error`, raised by the tool `name` or one of its stages, stands for."""
+    if isinstance(error, ToolError):
+        partial = () if error.partial is None else to_result(name, error.partial).content
+        return ToolResult.failed("tool_error", text_of(error), partial=partial, value=error.partial)
+    for kind, spoken in _SPOKEN.items():
+        if isinstance(error, kind):
+            return ToolResult.failed(spoken, text_of(error)[:MAX_MESSAGE])
+    return internal(name, error, logger)
+
+
+def internal(name: str, error: BaseException, logger: logging.Logger) -> ToolResult:
+    """The failure `internal`; the exception goes to the log, its text never to the model."""
+    reference = secrets.token_hex(4)
+    try:
+        logger.error("tool %r failed [%s]", name, reference, exc_info=error)
+    except Exception as also:  # an exception whose own text cannot be made
+        logger.error("tool %r failed [%s]: %s", name, reference, type(also).__name__)
+    return ToolResult.failed(
+        "internal",
+        f"tool {name!r} failed with an internal error (reference {reference})",
+        reference=reference,
+    )
+
+
+def text_of(error: BaseException) -> str:
+    """An exception's text, even of one whose `__str__` raises."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__

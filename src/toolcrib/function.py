@@ -1,0 +1,187 @@
+"""A Python function as a tool: its signature and docstring are the manifest entry.
+
+Binding follows `inspect.Signature.bind`; the schema is the function's own, so no parameter name is
+reserved. Built at registration, not at import: annotations may name what is defined further down.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, overload
+
+from toolcrib.definition import Annotations, ToolDefinition
+from toolcrib.docstring import parse_docstring
+from toolcrib.errors import InvalidDefinition
+from toolcrib.manifest import Authorize, ManifestTool, Stages
+from toolcrib.names import exposed_name
+from toolcrib.parameters import Parameters
+from toolcrib.policy import Exposure, Policy
+from toolcrib.results import to_result
+from toolcrib.tool import CallContext
+
+__all__ = ["Effects", "FunctionTool", "tool"]
+
+Effects: TypeAlias = Literal["read", "write", "idempotent", "destructive"]
+"""What a call changes: nothing · something · the same however often · something that is lost."""
+
+_ANNOTATIONS: dict[str, Annotations] = {
+    "read": Annotations(read_only=True, destructive=False, idempotent=True),
+    "write": Annotations(read_only=False, destructive=False, idempotent=False),
+    "idempotent": Annotations(read_only=False, destructive=False, idempotent=True),
+    "destructive": Annotations(read_only=False, destructive=True, idempotent=False),
+}
+
+
+class FunctionTool(ManifestTool[dict[str, Any]]):
+    """A function registered as a tool. Calling it calls the function, as if undecorated."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        description: str = "",
+        annotations: Annotations = Annotations(),
+        tags: Iterable[str] = (),
+        policy: Policy = Policy(),
+        authorize: Authorize[dict[str, Any]] | None = None,
+    ) -> None:
+        self.function = function
+        self.policy = policy
+        self.kind = "function"
+        self.original = name or _name_of(function)
+        self.on_close = None
+        self._description = description
+        self._annotations = annotations
+        self._tags = tuple(tags)
+        self._authorize = authorize
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    @cached_property
+    def definition(self) -> ToolDefinition:  # type: ignore[override]
+        """Built at first use, which is registration. Raises `InvalidDefinition` for an annotation
+        that cannot be resolved or has no JSON Schema."""
+        description, _ = self._documented
+        return ToolDefinition(
+            exposed_name("", self.original),
+            self._description or description,
+            self._parameters.schema,
+            annotations=self._annotations,
+            tags=self._tags,
+        )
+
+    @cached_property
+    def stages(self) -> Stages:  # type: ignore[override]
+        name, parameters, is_async = (
+            self.definition.name,
+            self._parameters,
+            _is_async(self.function),
+        )
+        return Stages(
+            parse=parameters.parse,
+            execute=parameters.caller(self.function),
+            parse_output=functools.partial(to_result, name),
+            authorize=self._authorize,
+            is_async=is_async,
+        )
+
+    @cached_property
+    def _documented(self) -> tuple[str, dict[str, str]]:
+        return parse_docstring(_documented_part(self.function))
+
+    @cached_property
+    def _parameters(self) -> Parameters:
+        _, described = self._documented
+        return Parameters(exposed_name("", self.original), self.function, described, CallContext)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+@overload
+def tool(
+    *,
+    name: str = ...,
+    description: str = ...,
+    effects: Effects | None = ...,
+    title: str | None = ...,
+    tags: Iterable[str] = ...,
+    exposure: Exposure | None = ...,
+    timeout: float | None = ...,
+    scopes: Iterable[str] = ...,
+    authorize: Authorize[dict[str, Any]] | None = ...,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = "",
+    description: str = "",
+    effects: Effects | None = None,
+    title: str | None = None,
+    tags: Iterable[str] = (),
+    exposure: Exposure | None = None,
+    timeout: float | None = None,
+    scopes: Iterable[str] = (),
+    authorize: Authorize[dict[str, Any]] | None = None,
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Makes a tool of a function, sync or async: `@tool` or `@tool(effects="read", …)`.
+
+    `name` and `description` default to the function's own name and docstring. `timeout` is in
+    seconds (0: exempt); `scopes` must all be granted to the caller; a deployment's policy beats
+    both. `authorize(principal, arguments)` is asked before each call. A parameter annotated
+    `CallContext` is injected and not part of the schema.
+
+    Raises `InvalidDefinition` for an unknown `effects`; what is wrong with the signature is raised
+    at registration, when the annotations are resolved.
+    """
+    if effects is not None and effects not in _ANNOTATIONS:
+        raise InvalidDefinition(
+            f"unknown effects {effects!r}: use one of {', '.join(_ANNOTATIONS)}"
+        )
+    hints = _ANNOTATIONS[effects] if effects is not None else Annotations()
+    if title is not None:
+        hints = Annotations(title, hints.read_only, hints.destructive, hints.idempotent)
+
+    def decorate(function: Callable[..., Any]) -> FunctionTool:
+        return FunctionTool(
+            function,
+            name=name,
+            description=description,
+            annotations=hints,
+            tags=tags,
+            policy=Policy(exposure, timeout, frozenset(scopes)),
+            authorize=authorize,
+        )
+
+    return decorate if function is None else decorate(function)
+
+
+def _name_of(function: Any) -> str:
+    inner = function.func if isinstance(function, functools.partial) else function
+    name = getattr(inner, "__name__", "") or type(inner).__name__
+    if name == "<lambda>":
+        raise InvalidDefinition("a lambda has no name: use tool(name=…)(function)")
+    return typing.cast(str, name)
+
+
+def _documented_part(function: Any) -> Any:
+    """The object whose docstring speaks of the call: of an instance, its `__call__`."""
+    if isinstance(function, functools.partial):
+        return function.func  # type: ignore[reportUnknownMemberType]
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
+def _is_async(function: Any) -> bool:
+    """Judged on the outermost callable: a wrapper may differ from what it wraps."""
+    if isinstance(function, functools.partial):
+        return _is_async(function.func)  # type: ignore[reportUnknownMemberType]
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004
+    )

@@ -1,0 +1,82 @@
+"""Exposed names: what a model may call a tool, whatever its source calls it.
+
+Every provider takes 1 to 64 of `[A-Za-z0-9_-]` (shared rules O2, A2, G2), so that is what is shown;
+the source keeps the original for the call.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+__all__ = ["MAX_NAME", "NearNames", "exposed_name", "is_exposed_name", "namespace", "nearest"]
+
+MAX_NAME = 64
+
+_LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_ILLEGAL_RUN = re.compile(r"[^A-Za-z0-9_-]+")
+_HASH = 8
+_CANDIDATES = 60
+
+
+def is_exposed_name(name: str) -> bool:
+    """Whether `name` can be sent to every provider as it is."""
+    return _LEGAL.match(name) is not None
+
+
+def namespace(prefix: str) -> str:
+    """The namespace a `prefix` setting means: `fs` → `fs__`, `fs_` → `fs_`, empty → none."""
+    return prefix if not prefix or prefix.endswith("_") else prefix + "__"
+
+
+def exposed_name(prefix: str, name: str) -> str:
+    """The exposed name of a source's tool `name` under the namespace `prefix`.
+
+    A name that is legal with its prefix stays as it is. Any other is cleaned, shortened and given a
+    hash of its original, so that two originals never become one and neither listing order nor
+    other tools change the outcome.
+    """
+    wanted = prefix + name
+    if is_exposed_name(wanted):
+        return wanted
+    digest = hashlib.sha256(wanted.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    clean = _ILLEGAL_RUN.sub("_", wanted)
+    return f"{clean[: MAX_NAME - _HASH - 1]}_{digest}"
+
+
+def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """The `most` known names closest to `name`, best first; case and separators count little."""
+    plain = {_plain(known): known for known in names}
+    close = difflib.get_close_matches(_plain(name), list(plain), n=most, cutoff=0.6)
+    return [plain[key] for key in close]
+
+
+class NearNames:
+    """Finds near names among thousands: by shared letter triples first, then closely."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_triple: dict[str, list[str]] = {}
+        for name in names:
+            for triple in _triples(name):
+                self._by_triple.setdefault(triple, []).append(name)
+
+    def closest(self, name: str) -> list[str]:
+        """The names like `name`, best first; at most ten."""
+        shared: Counter[str] = Counter()
+        for triple in _triples(name[:MAX_NAME]):
+            shared.update(self._by_triple.get(triple, ()))
+        candidates = heapq.nsmallest(_CANDIDATES, shared, key=lambda known: (-shared[known], known))
+        return nearest(name, candidates, 10)
+
+
+def _triples(name: str) -> set[str]:
+    plain = f"_{_plain(name)}_"
+    return {plain[at : at + 3] for at in range(len(plain) - 2)}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower())

@@ -1,0 +1,94 @@
+"""One record per tool: what the deployment decides about it, whatever source it comes from.
+
+A record only says; `discovery` shows by it, `executor` and `middleware` act on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias, get_args
+
+from toolcrib.errors import InvalidDefinition
+from toolcrib.principal import Principal
+
+__all__ = ["EXPOSURES", "NO_POLICY", "Exposure", "Policies", "Policy", "may_use"]
+
+Exposure: TypeAlias = Literal["always", "direct", "deferred", "hidden"]
+"""always: in every round · direct, deferred: once discovered (direct is evicted later) ·
+hidden: only where the host requires it by name (rule A4)."""
+
+EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is decided about one tool; `None` and the empty set leave it to the next record.
+
+    `timeout` is in seconds, 0 exempts the tool from every default. `scopes` must all have been
+    granted to whoever sees or calls the tool; without them it does not exist for that principal.
+    Raises `InvalidDefinition` for an unknown exposure or a negative timeout.
+    """
+
+    exposure: Exposure | None = None
+    timeout: float | None = None
+    scopes: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.exposure is not None and self.exposure not in EXPOSURES:
+            raise InvalidDefinition(
+                f"unknown exposure {self.exposure!r}: use one of {', '.join(EXPOSURES)}"
+            )
+        if self.timeout is not None and not self.timeout >= 0:
+            raise InvalidDefinition(f"timeout {self.timeout!r} is not a number of seconds ≥ 0")
+
+    def over(self, other: Policy) -> Policy:
+        """This record where it says something, `other` where it does not."""
+        if self == NO_POLICY or self == other:
+            return other
+        said = {f.name: getattr(self, f.name) or getattr(other, f.name) for f in fields(Policy)}
+        said["timeout"] = other.timeout if self.timeout is None else self.timeout
+        return Policy(**said)
+
+
+NO_POLICY = Policy()
+
+
+class Policies:
+    """The records of one deployment: by tool name, or by pattern (`fs__*`).
+
+    The exact name beats the patterns, an earlier pattern beats a later one, both beat what the
+    tool's author wrote, and `default` fills what nobody said; each field on its own.
+    """
+
+    __slots__ = ("_default", "_exact", "_patterns")
+
+    def __init__(
+        self, records: Mapping[str, Policy] | None = None, *, default: Policy = NO_POLICY
+    ) -> None:
+        records = records or {}
+        for name in records:
+            if not name.strip():
+                raise InvalidDefinition("a policy record needs a tool name or pattern: it is blank")
+        self._exact = {n: p for n, p in records.items() if not _is_pattern(n)}
+        self._patterns = [(n, p) for n, p in records.items() if _is_pattern(n)]
+        self._default = default
+
+    def of(self, name: str, own: Policy = NO_POLICY) -> Policy:
+        """The record in force for the tool `name` whose author wrote `own`."""
+        found = self._exact.get(name, NO_POLICY)
+        for pattern, policy in self._patterns:
+            if fnmatchcase(name, pattern):
+                found = found.over(policy)
+        return found.over(own).over(self._default)
+
+
+def _is_pattern(name: str) -> bool:
+    return any(sign in name for sign in "*?[")
+
+
+def may_use(principal: Principal, policy: Policy) -> bool:
+    """Whether `principal` may know of a tool under `policy`: the one answer for lists, search,
+    suggestions and calls alike."""
+    return not policy.scopes or principal.has(policy.scopes)

@@ -1,0 +1,136 @@
+"""What went wrong, judged by types and codes alone (T-A18: a text is never searched for words).
+
+Pure: from an exception or an error answer to one of a few meanings, and to words without secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+import anyio
+import httpx2
+from mcp import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
+from pydantic import ValidationError
+
+from toolcrib.sources.mcp.session import UnsupportedVersion
+
+__all__ = [
+    "AnswerLost",
+    "Fate",
+    "NotSent",
+    "Rejected",
+    "ServerFault",
+    "Unreadable",
+    "fate",
+    "is_rejection",
+    "leaf",
+    "words",
+]
+
+
+class Rejected(Exception):
+    """No retry can mend it: the configuration is wrong."""
+
+
+class NotSent(Exception):
+    """The request was not executed: it never left, or was turned away."""
+
+
+class AnswerLost(Exception):
+    """The request left and no answer will come: it may have been executed."""
+
+
+class ServerFault(Exception):
+    """The server answered with a JSON-RPC error; its text is for the model."""
+
+
+class Unreadable(Exception):
+    """The server answered, but not with what the protocol says."""
+
+
+Fate: TypeAlias = Literal["answered", "unreadable", "not_sent", "turned_away", "stale", "lost"]
+"""What became of a request that failed.
+
+answered: the server's own error · unreadable: an answer that is none · not_sent: it never left ·
+turned_away: refused before anything happened · stale: the same, because the session is no longer
+valid · lost: sent, and no answer will come.
+"""
+
+
+def fate(code: int, *, sent: bool, status: int, http: bool, modern: bool, gone: bool) -> Fate:
+    """What an error answer of `code` means. The SDK gives local faults codes of their own, which a
+    server may use too; `gone` (the process ended) and `status` (of HTTP) tell them apart."""
+    if code == CONNECTION_CLOSED and (http or gone) and status < 400:
+        return "lost" if sent else "not_sent"
+    if code == PARSE_ERROR:
+        return "unreadable"
+    if code in (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION):
+        return "stale"  # refused because of what we learned at connecting: learn it again
+    if not http:
+        return "answered"
+    if not modern and (status == 404 or code == INVALID_REQUEST):
+        return "stale"  # a server says of a session it forgot: 404, or -32600 with any status
+    if status >= 500 and code in (INTERNAL_ERROR, CONNECTION_CLOSED):
+        return "lost"  # a proxy's answer says nothing about what the server behind it did
+    if status >= 400 and (code == INTERNAL_ERROR or status in (401, 403) or not modern):
+        return "turned_away"
+    return "answered"
+
+
+def leaf(error: BaseException) -> BaseException:
+    """The first fault inside an exception group, which holds no cancellations."""
+    return next(_leaves(error), error)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        group: BaseExceptionGroup[BaseException] = error
+        for inner in group.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def is_rejection(error: BaseException, status: int) -> bool:
+    """Whether a connection failed for what no retry can mend: HTTP 401 or 403, or no protocol
+    version in common. A command or host that is missing today may be there tomorrow (A10.3)."""
+    error = leaf(error)
+    if isinstance(error, Rejected | UnsupportedVersion):
+        return True
+    if isinstance(error, MCPError):
+        return status in (401, 403) or error.code == UNSUPPORTED_PROTOCOL_VERSION
+    return False
+
+
+def words(error: BaseException, status: int = 0) -> str:
+    """A fault in words that can follow "MCP server 'x' is not available: "."""
+    error = leaf(error)
+    if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
+        return f"it cannot be started: {error.strerror}: {error.filename!r}"
+    if isinstance(error, httpx2.ConnectError):
+        return "its address refuses the connection or cannot be reached"
+    if isinstance(error, httpx2.TimeoutException):
+        return "it did not take the connection or the request in time"
+    if isinstance(error, ValidationError):
+        return "it answered with what the protocol does not allow"
+    if isinstance(error, MCPError) and status >= 400:
+        return f"it answered HTTP {status}"
+    if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+        return "it closed the connection"
+    if isinstance(error, MCPError):
+        return f"it answered with error {error.code}: {error.message[:200]}"
+    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError | EOFError):
+        return "it closed the connection"
+    text = str(error).strip().splitlines()
+    if isinstance(error, Rejected | UnsupportedVersion | TimeoutError | NotSent):
+        return text[0][:1000] if text else "it did not answer in time"
+    return f"{type(error).__name__}: {text[0][:200]}" if text else type(error).__name__

@@ -1,0 +1,266 @@
+"""One connection to one server: opened, asked, listed, closed; used once.
+
+The SDK's client is entered and left in one task, the owner's (`keep`); requests run in whichever
+task asks. When to connect again is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp import MCPError
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT
+
+from toolcrib.sources.mcp.faults import (
+    AnswerLost,
+    NotSent,
+    ServerFault,
+    Unreadable,
+    fate,
+    leaf,
+    words,
+)
+from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
+from toolcrib.sources.mcp.process import ServerProcess
+from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
+from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
+
+__all__ = ["MAX_ITEMS", "MAX_PAGES", "Era", "Link"]
+
+logger = logging.getLogger("toolcrib.mcp")
+
+MAX_PAGES = 1000
+MAX_ITEMS = 20_000
+LEAVING = 3.0
+"""Seconds for a farewell over HTTP (the DELETE of a session)."""
+
+
+class Era:
+    """Which protocol era a server speaks, remembered from one connection to the next: a legacy
+    server that ignores the modern probe costs 10 s, which is paid once."""
+
+    def __init__(self) -> None:
+        self.mode = "auto"
+
+    def connected(self, modern: bool) -> None:
+        # A modern server answers the probe at once, so asking again is free and notices a downgrade.
+        self.mode = "auto" if modern else "legacy"
+
+    def failed(self, error: BaseException) -> None:
+        error = leaf(error)
+        if isinstance(error, TimeoutError):  # perhaps it was the probe that took all the time
+            self.mode = "legacy" if self.mode == "auto" else "auto"
+        elif isinstance(error, MCPError) and error.code not in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
+            self.mode = "auto"
+
+
+class Link:
+    """One connection. `ended` is set once it is of no more use, `reason` then says why; `suspect`
+    asks the supervisor to find out whether it still is."""
+
+    def __init__(self, server: McpServer, era: Era, *, connect_timeout: float, grace: float) -> None:
+        self._server = server
+        self._era = era
+        self._connect_timeout = connect_timeout
+        self._grace = grace
+        self._process: ServerProcess | None = None
+        self._watch = HttpWatch()
+        self._client: RawClient | None = None
+        self._session: RawSession | None = None
+        self._in_flight: dict[Outgoing, float] = {}
+        self._scope = anyio.CancelScope()
+        self.ended = asyncio.Event()
+        self.suspect = asyncio.Event()
+        self.reason = ""
+        self.version = ""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Connects; leaving closes. Enter and leave it in one task. Raises whatever the SDK raises,
+        in an exception group where it died under us, and `TimeoutError`."""
+        opened = False
+        with self._scope as scope:
+            # One scope round everything: a scope of the SDK's must not outlive an inner one of ours.
+            scope.deadline = anyio.current_time() + self._connect_timeout
+            try:
+                client = raw_client(self._transport(), self._era.mode, self._lost)
+                async with client:
+                    opened, scope.deadline = True, math.inf
+                    self._client, self._session = client, client.raw
+                    self.version = client.protocol_version
+                    self._era.connected(client.raw.is_modern)
+                    try:
+                        yield
+                    finally:
+                        self._client = self._session = None
+                        scope.deadline = anyio.current_time() + LEAVING
+            except Exception as error:
+                if not opened:
+                    self._era.failed(error)
+                raise
+        if scope.cancelled_caught and not opened:
+            timeout = TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
+            self._era.failed(timeout)
+            raise timeout
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncGenerator[Any]:
+        if self._server.transport == "http":
+            async with http_streams(self._server, self._watch) as streams:
+                yield streams
+            return
+        self._process = await ServerProcess.start(self._server)
+        async with process_streams(self._process, self._grace) as streams:
+            yield streams
+
+    def end(self, reason: str) -> None:
+        """Declares the connection of no more use; the owner then leaves it. The first reason stays."""
+        if not self.ended.is_set():
+            self.reason = reason
+            self.ended.set()
+
+    def abort(self) -> None:
+        """Stops whatever the owner is waiting for on this connection."""
+        self.end("closed")
+        self._scope.cancel()
+
+    def _lost(self) -> None:
+        self.end("it closed the connection")
+
+    @property
+    def how_it_ended(self) -> str:
+        """What is known of the server's end; after the link was left, of its process too. Empty
+        where nothing is."""
+        return self._process.how_it_ended if self._process else ""
+
+    @property
+    def stderr(self) -> str:
+        """The tail of what the server wrote beside the protocol."""
+        return self._process.stderr if self._process else ""
+
+    @property
+    def last_status(self) -> int:
+        """The status of the last HTTP answer, 0 where there was none."""
+        return self._watch.last_status
+
+    @property
+    def pingable(self) -> bool:
+        """Whether the peer knows ping: 2026-07-28 took it away."""
+        return self._session is not None and not self._session.is_modern
+
+    def busy_since(self, moment: float) -> bool:
+        """Whether a request sent before `moment` (monotonic) is still waited for."""
+        return any(began < moment for began in self._in_flight.values())
+
+    async def request(
+        self, method: str, params: dict[str, Any], on_progress: ProgressFnT | None = None
+    ) -> dict[str, Any]:
+        """The result of one request, in the caller's task; cancelling it tells the server.
+
+        Raises `NotSent`, `AnswerLost`, `ServerFault` or `Unreadable`.
+        """
+        session = self._session
+        if session is None or self.ended.is_set():
+            raise NotSent(self.reason or "it is not connected")
+        going = Outgoing()
+        token = outgoing.set(going)
+        self._in_flight[going] = time.monotonic()
+        try:
+            return await session.raw(method, params, on_progress=on_progress)
+        except MCPError as error:
+            raise self._failure(error, going, session.is_modern) from error
+        finally:
+            del self._in_flight[going]
+            outgoing.reset(token)
+
+    def _failure(self, error: MCPError, going: Outgoing, modern: bool) -> Exception:
+        http = self._process is None
+        gone = self._process is not None and self._process.gone
+        status = going.status
+        what = fate(error.code, sent=going.sent, status=status, http=http, modern=modern, gone=gone)
+        if status >= 400 and what != "stale":
+            self.suspect.set()
+        if what == "answered":
+            return ServerFault(error.message)
+        if what == "unreadable":
+            return Unreadable("its answer cannot be read")
+        if what == "lost":
+            return AnswerLost(words(error, status))
+        if what == "stale":
+            self.end("its session is no longer valid")
+        elif what == "not_sent" and gone:
+            self.end("it closed the connection")
+        return NotSent(self.reason or words(error, status))
+
+    async def probe(self) -> None:
+        """Raises unless the server answers: a ping, or for those without ping a discover."""
+        session = self._session
+        if session is None:
+            raise NotSent("it is not connected")
+        if session.is_modern:
+            await session.send_discover(self.version)
+        else:
+            await session.raw("ping")
+
+    async def watch_closure(self) -> None:
+        """Holds a stream open on a 2026-07-28 peer and returns when it ends: at once when the peer
+        dies, but a proxy's idle limit ends it too. Returns at once where the peer offers none."""
+        client = self._client
+        if client is None:
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as stream:
+                async for _ in stream:
+                    pass
+        except (MCPError, SubscriptionLost) as error:
+            logger.debug("watching MCP server %r: %s", self._server.name, words(error))
+
+    async def listing(self, method: str, key: str) -> list[Any]:
+        """All items of a list, page by page; what the server does not offer is empty.
+
+        Stops at a cursor that was there before, after 1000 pages and after 20,000 items (MC11). The
+        caller bounds the time.
+        """
+        session = self._session
+        if session is None:
+            raise NotSent(self.reason or "it is not connected")
+        items: list[Any] = []
+        seen: set[str] = set()
+        params: dict[str, Any] = {}
+        for _ in range(MAX_PAGES):
+            try:
+                result = await session.raw(method, params or None)
+            except MCPError as error:
+                if error.code == METHOD_NOT_FOUND and not params:
+                    return []
+                raise
+            page: Any = result.get(key)
+            items.extend(page if isinstance(page, list) else ())
+            cursor = result.get("nextCursor")
+            if not isinstance(cursor, str):
+                return items
+            if cursor in seen or len(items) > MAX_ITEMS:
+                break
+            seen.add(cursor)
+            params = {"cursor": cursor}
+        logger.warning(
+            "MCP server %r: %s does not come to an end; took the first %d of what it listed",
+            self._server.name,
+            method,
+            min(len(items), MAX_ITEMS),
+        )
+        return items[:MAX_ITEMS]
+
+    def header_fault(self, tool: str, schema: object) -> str | None:
+        """Why the protocol forbids offering this tool, else None (its `x-mcp-header` is wrong)."""
+        return self._session.header_fault(tool, schema) if self._session else None

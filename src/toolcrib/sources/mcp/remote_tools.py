@@ -1,0 +1,143 @@
+"""The tools themselves: calls that go to a server, whatever connection it has at that moment.
+
+A tool outlives its connection; while the server is down, it says so. Listing is `mirror`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from toolcrib.arguments import SchemaParser
+from toolcrib.content import ToolResult
+from toolcrib.definition import Annotations, ToolDefinition
+from toolcrib.manifest import ManifestTool, Stages
+from toolcrib.names import exposed_name
+from toolcrib.results import to_result
+from toolcrib.sources.mcp.faults import AnswerLost, ServerFault, Unreadable
+from toolcrib.sources.mcp.mirror import Mirrored
+from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.translate import result_of
+from toolcrib.tool import CallContext
+
+__all__ = ["Server", "remote_tool", "resource_tools"]
+
+Execute = Callable[[CallContext, Mapping[str, Any]], Any]
+
+
+class Server(Protocol):
+    """Where requests go: a supervised server. `request` raises `NotAvailable`, `AnswerLost`,
+    `ServerFault` or `Unreadable`."""
+
+    name: str
+
+    async def request(
+        self, method: str, params: dict[str, Any], on_progress: Any = None
+    ) -> dict[str, Any]: ...
+
+
+def remote_tool(server: Server, mirrored: Mirrored) -> ManifestTool[Any]:
+    """The tool that `mirrored` describes, called on `server` by the server's own name for it."""
+    remote = mirrored.remote
+
+    async def call(ctx: CallContext, arguments: Mapping[str, Any]) -> ToolResult:
+        async def progress(current: float, total: float | None, message: str | None) -> None:
+            ctx.progress(current, total, message or "")
+
+        params = {"name": remote, "arguments": dict(arguments)}
+        answer = await server.request("tools/call", params, progress)
+        kind = answer.get("resultType", "complete")
+        if kind == "input_required":
+            return ToolResult.failed(
+                "tool_error",
+                f"MCP server {server.name!r} wants to ask a person before it goes on with"
+                f" {remote!r}, and nobody is there to ask: the call was not finished",
+            )
+        if kind != "complete":
+            raise Unreadable(f"its answer is of the unknown kind {str(kind)[:50]!r}")
+        return result_of(remote, answer)
+
+    return _tool(server, mirrored.definition, remote, call)
+
+
+def _tool(
+    server: Server, definition: ToolDefinition, remote: str, call: Execute
+) -> ManifestTool[Any]:
+    name = definition.name
+
+    async def execute(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
+        try:
+            return await call(ctx, arguments)
+        except AnswerLost as error:
+            return ToolResult.failed(
+                "outcome_unknown",
+                f"MCP server {server.name!r} was lost during the call of {remote!r} ({error}): it may"
+                " or may not have been executed. Find out before you call it again",
+            )
+        except ServerFault as error:
+            return ToolResult.failed("tool_error", str(error) or "the server gave an error")
+        except Unreadable as error:
+            return ToolResult.failed(
+                "invalid_output",
+                f"MCP server {server.name!r} answered the call of {remote!r} against the protocol:"
+                f" {error}; the call itself did run",
+            )
+
+    stages = Stages(SchemaParser(definition), execute, lambda value: to_result(name, value))
+    return ManifestTool(definition, stages, kind="mcp", original=remote)
+
+
+def resource_tools(server: Server, declared: McpServer, list_all: Any) -> list[ManifestTool[Any]]:
+    """list_resources and read_resource of a server, as tools (A11.8). `list_all(method, key)` gives
+    every page of a list."""
+
+    async def list_resources(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
+        return [_described(item) for item in await list_all("resources/list", "resources")]
+
+    async def read_resource(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
+        answer = await server.request("resources/read", {"uri": arguments["uri"]})
+        contents: Any = answer.get("contents")
+        return [_read(item) for item in contents] if isinstance(contents, list) else []
+
+    listing = _bridge(declared, "list_resources", "Lists the resources that {} offers.", {})
+    reading = _bridge(
+        declared,
+        "read_resource",
+        "Reads one resource of {} by its URI, as list_resources gives it.",
+        {"uri": {"type": "string", "pattern": r"\S", "description": "The URI of the resource."}},
+    )
+    return [
+        _tool(server, listing, "list_resources", list_resources),
+        _tool(server, reading, "read_resource", read_resource),
+    ]
+
+
+def _bridge(
+    declared: McpServer, name: str, description: str, properties: Mapping[str, Any]
+) -> ToolDefinition:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return ToolDefinition(
+        exposed_name(declared.namespace, name),
+        description.format(f"the MCP server {declared.name!r}"),
+        {**schema, "required": list(properties)} if properties else schema,
+        annotations=Annotations(read_only=True),
+        meta={"server": declared.name, "remote_name": name},
+    )
+
+
+_LISTED = {"uri": "uri", "name": "name", "title": "title", "description": "description"}
+_LISTED |= {"mimeType": "mime_type", "size": "size"}
+_READ = {"uri": "uri", "mimeType": "mime_type", "text": "text", "blob": "blob_base64"}
+
+
+def _described(item: Any) -> dict[str, Any]:
+    return _renamed(item, _LISTED)
+
+
+def _read(item: Any) -> dict[str, Any]:
+    return _renamed(item, _READ)
+
+
+def _renamed(item: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    given: dict[str, Any] = item if isinstance(item, dict) else {}
+    return {ours: given[theirs] for theirs, ours in names.items() if given.get(theirs) is not None}

@@ -1,0 +1,123 @@
+"""What a user declares of one MCP server: how it is reached and how its tools are named.
+
+Checked when it is made; nothing here connects or starts anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+from toolcrib.errors import InvalidDefinition
+from toolcrib.frozen import NOTHING
+from toolcrib.names import namespace
+
+__all__ = ["McpServer", "Transport"]
+
+Transport: TypeAlias = Literal["stdio", "http"]
+
+MASK = "***"
+_SHORTEST_SECRET = 6
+"""A declared value shorter than this is no secret, and masking it would tear ordinary words."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """One MCP server.
+
+    `stdio`: `command` with `args` is started in `cwd`; its environment is a short allow-list (PATH,
+    HOME, LANG, …) plus `env`. `http`: a Streamable HTTP endpoint at `url`; `headers` go with every
+    request; `http_timeout` (seconds, default 30) bounds connecting and sending, not how long an
+    answer may take.
+
+    `prefix` is the namespace of the exposed names: None means `<name>__`, `fs` means `fs__`, ""
+    means none. `resources` adds the tools list_resources and read_resource. `required` marks a
+    server that hosts wait for. `liveness` is seconds between two probes: None takes the source's,
+    0.0 turns them off.
+
+    Taken as it is: no `${…}` is expanded here. Raises `InvalidDefinition` (rules A9.1, A9.2).
+    """
+
+    name: str
+    transport: Transport
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default=NOTHING, repr=False)
+    cwd: str = ""
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default=NOTHING, repr=False)
+    http_timeout: float | None = None
+    prefix: str | None = None
+    resources: bool = False
+    required: bool = False
+    liveness: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "args", tuple(self.args))
+        if not self.name.strip():
+            raise InvalidDefinition("an MCP server needs a name: it is blank")
+        if wrong := _fault(self):
+            raise InvalidDefinition(f"MCP server {self.name!r}: {wrong}")
+
+    @property
+    def namespace(self) -> str:
+        """What stands before the name of each of its tools."""
+        return namespace(self.name + "__" if self.prefix is None else self.prefix)
+
+    def masked(self, text: str) -> str:
+        """`text` without what was declared as `env`, `headers` and in the url's query, for whatever
+        leaves us."""
+        url = urlsplit(self.url)
+        values = [*self.env.values(), *self.headers.values(), url.query, url.password or ""]
+        # "Bearer x" and "key=x" are declared as one value, but a server repeats x alone.
+        values += [part for value in values for part in re.split(r"[ =&]", value)]
+        for secret in sorted(set(values), key=len, reverse=True):
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, MASK)
+        return text
+
+
+def _fault(server: McpServer) -> str:
+    """What is wrong with the declaration; empty when nothing is."""
+    if server.transport not in get_args(Transport):
+        return f"unknown transport {server.transport!r}: use stdio or http"
+    wrong = _stdio_fault(server) if server.transport == "stdio" else _http_fault(server)
+    if wrong:
+        return wrong
+    if server.liveness is not None and not 0 <= server.liveness < float("inf"):
+        return f"liveness {server.liveness!r} is not a number of seconds > 0, nor 0 for off"
+    return ""
+
+
+def _stdio_fault(server: McpServer) -> str:
+    if not server.command.strip():
+        return "transport stdio needs a command"
+    if forbidden := _given(server, "url", "headers", "http_timeout"):
+        return f"transport stdio takes no {forbidden}: use transport http, or remove it"
+    texts = (server.command, server.cwd, *server.args, *server.env, *server.env.values())
+    return "a NUL character cannot be handed to a process" if any("\0" in t for t in texts) else ""
+
+
+def _http_fault(server: McpServer) -> str:
+    if not server.url.strip():
+        return "transport http needs a url"
+    if forbidden := _given(server, "command", "args", "env", "cwd"):
+        return f"transport http takes no {forbidden}: use transport stdio, or remove it"
+    try:
+        parts = urlsplit(server.url)
+        usable = parts.scheme in ("http", "https") and parts.hostname
+    except ValueError:
+        usable = False
+    if not usable:
+        return "its url is not an http:// or https:// address"
+    if server.http_timeout is not None and not 0 < server.http_timeout < float("inf"):
+        return f"http_timeout {server.http_timeout!r} is not a number of seconds > 0"
+    return ""
+
+
+def _given(server: McpServer, *names: str) -> str:
+    """Those of `names` that were given, for the message."""
+    return ", ".join(name for name in names if getattr(server, name))

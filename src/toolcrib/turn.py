@@ -1,0 +1,193 @@
+"""A user turn and its rounds: what one model request may see and call.
+
+A round is a frozen list of definitions; calls are checked against exactly that list. Ageing and
+searching are the session's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import TracebackType
+from typing import Protocol
+
+from toolcrib.batch import run_batch
+from toolcrib.catalog import Catalog
+from toolcrib.content import FailureKind, ToolCall, ToolResult
+from toolcrib.definition import ToolDefinition
+from toolcrib.discovery.policy import SEARCH_TOOL
+from toolcrib.discovery.search_tool import Found, found_result
+from toolcrib.executor import Executor
+from toolcrib.limits import ToolLimits
+
+__all__ = ["Conversation", "Round", "Turn", "Verdict"]
+
+BYTES_PER_TOKEN = 4
+"""An estimate only; a model's own tokenizer differs."""
+
+
+class Conversation(Protocol):
+    """What a turn needs of its session."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def executor(self) -> Executor: ...
+
+    def send(self, catalog: Catalog) -> tuple[str, ...]: ...
+
+    def accepted(self) -> None: ...
+
+    def settled(self, found: Found) -> Found: ...
+
+    async def execute(self, call: ToolCall, *, catalog: Catalog | None = None) -> ToolResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a response's calls may run. `refused` holds a result for every call when not: the
+    offenders are `undefined_tool`, the rest `cancelled`."""
+
+    accepted: bool
+    refused: tuple[tuple[ToolCall, FailureKind, str], ...] = ()
+
+
+class Turn:
+    """One user turn: counts batches of calls and calls against its limits."""
+
+    def __init__(self, session: Conversation, limits: ToolLimits) -> None:
+        self.session = session
+        self.limits = limits
+        self.iterations = 0
+        self.calls = 0
+        self.closed = False
+
+    def round(self) -> Round:
+        """A new model request: what the model may see and call now. Ages nothing."""
+        catalog = self.session.catalog
+        return Round(self, catalog, self.session.send(catalog))
+
+    def take(self, count: int) -> str:
+        """Counts a batch of `count` calls; says what it exceeds, blank for nothing. A turn that
+        exceeded a limit is closed."""
+        limits = self.limits
+        if self.closed:
+            return "this turn is closed"
+        if self.iterations + 1 > limits.iterations:
+            over = f"this turn has used its {limits.iterations} rounds of tool calls"
+        elif self.calls + count > limits.calls:
+            over = f"{self.calls} + {count} calls exceed the {limits.calls} of this turn"
+        else:
+            self.iterations += 1
+            self.calls += count
+            return ""
+        self.closed = True
+        return over
+
+    def close(self) -> None:
+        """No further calls in this turn."""
+        self.closed = True
+
+    async def __aenter__(self) -> Turn:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Round:
+    """One model request: the definitions it sends, and the calls that answer it."""
+
+    def __init__(self, turn: Turn, catalog: Catalog, names: tuple[str, ...]) -> None:
+        self.turn = turn
+        self.catalog = catalog
+        self.names = names
+        """The names sent, in wire order."""
+        self._accepted = False
+
+    @cached_property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """What to send, in wire order."""
+        return self.catalog.select(self.names)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the definitions sent (`ToolDefinition.wire_bytes` each)."""
+        return sum(definition.wire_bytes for definition in self.definitions)
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of the tokens the definitions cost: a quarter of their bytes."""
+        return self.bytes // BYTES_PER_TOKEN
+
+    def check(self, calls: Sequence[ToolCall]) -> Verdict:
+        """Whether every call names a tool that this round sent; changes nothing (rule A8.1)."""
+        names = set(self.names)
+        if all(call.name in names for call in calls):
+            return Verdict(True)
+        return Verdict(False, tuple((c, *self._refusal(c, c.name in names)) for c in calls))
+
+    def _refusal(self, call: ToolCall, is_defined: bool) -> tuple[FailureKind, str]:
+        if is_defined:
+            return "cancelled", "not run: another call of the same response names an undefined tool"
+        hint = (
+            f"call {SEARCH_TOOL} to find and load it, then call it in your next message"
+            if SEARCH_TOOL in self.names
+            else "use one of the tools you were given"
+        )
+        return "undefined_tool", f"tool {call.name[:100]!r} is not available in this round: {hint}"
+
+    def accept(self, calls: Sequence[ToolCall] = ()) -> Verdict:
+        """Takes a response, a text-only one too. If its calls are valid the session's pool ages by
+        one round, once however often this is called; a rejected response ages nothing."""
+        verdict = self.check(calls)
+        if verdict.accepted and not self._accepted:
+            self._accepted = True
+            self.turn.session.accepted()
+        return verdict
+
+    async def execute(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """The result of every call, in their order; accepts the response first if `accept` did not.
+
+        If one names a tool that was not sent, none runs. Over a limit of the turn every call is
+        `limited` and the turn is closed. What a search promises is settled when all have ended.
+        """
+        session, executor = self.turn.session, self.turn.session.executor
+        verdict = self.check(calls)
+        if not verdict.accepted:
+            return [executor.refuse(call, kind, text) for call, kind, text in verdict.refused]
+        if calls and (over := self.turn.take(len(calls))):
+            return [executor.refuse(call, "limited", f"not run: {over}") for call in calls]
+        self.accept(calls)
+        if not calls:
+            return []
+        run = partial(session.execute, catalog=self.catalog)
+        results = await run_batch(calls, run, self.turn.limits.parallel)
+        return [_settled(session, result) for result in results]
+
+    def __repr__(self) -> str:
+        return f"<Round of {len(self.names)} tools, {self.bytes} bytes>"
+
+
+def _settled(session: Conversation, result: ToolResult) -> ToolResult:
+    """A search's answer as the whole batch left the pool; a result that some limit has cut, or that
+    is no search's, stays as it is."""
+    found = result.value
+    if not isinstance(found, Found) or result.failure is not None:
+        return result
+    told = found_result(found)
+    if result.content != told.content:
+        return result
+    now = session.settled(found)
+    return (
+        result
+        if now == found
+        else ToolResult(found_result(now).content, None, now, result.call_id, result.meta)
+    )
