@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import jiter
@@ -16,6 +16,7 @@ import pydantic_core
 
 from toolcrib.definition import ToolDefinition, compact_json
 from toolcrib.errors import InvalidArguments
+from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.names import nearest
 from toolcrib.schema import Checker, compile_schema, json_type
 
@@ -32,6 +33,7 @@ __all__ = [
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_UNWRAP = 3
+MAX_REFERENCES = 8
 _HUGE_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}")
 
 
@@ -72,7 +74,7 @@ def decode(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         value = _value_of(value, repairs)
     if value is None:
         return {}, tuple(repairs)
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise InvalidArguments(
             f"the arguments must be a JSON object, got {_article(json_type(value))}"
         )
@@ -126,9 +128,9 @@ def _not_json(text: str, error: str) -> str:
 def _refuse_infinite(value: Any, path: str) -> None:
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         raise InvalidArguments(f"{path or 'a number'}: too large for a number")
-    if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            _refuse_infinite(inner, f"{path}.{key}" if path else str(key))
+    steps = value.items() if is_object(value) else enumerate(value) if is_array(value) else ()
+    for key, inner in steps:
+        _refuse_infinite(inner, f"{path}.{key}" if path else str(key))
 
 
 def coerce(
@@ -139,8 +141,8 @@ def coerce(
     A string holding a JSON list, object, number or boolean becomes that value where the parameter
     takes its type and no string; null is dropped where the parameter is optional and takes no null.
     """
-    properties = schema.get("properties") or {}
-    required = schema.get("required") or ()
+    properties = _properties(schema)
+    required: Collection[str] = schema.get("required", ())
     result: dict[str, Any] = {}
     repairs: list[str] = []
     for name, value in values.items():
@@ -166,25 +168,30 @@ def _from_string(name: str, value: str, types: set[str], repairs: list[str]) -> 
     return inner
 
 
-def _types(schema: Any, root: Mapping[str, Any], depth: int = 0) -> set[str]:
+def _types(schema: object, root: Mapping[str, Any], depth: int = 0) -> set[str]:
     """The JSON types a subschema takes; empty where it does not say."""
-    if not isinstance(schema, Mapping) or depth > 8:
+    if not is_object(schema) or depth > MAX_REFERENCES:
         return set()
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
         return _types((root.get("$defs") or {}).get(reference[8:]), root, depth + 1)
     if (said := schema.get("type")) is not None:
         return {said} if isinstance(said, str) else set(said)
-    if "enum" in schema:
-        return {json_type(value) for value in schema["enum"]}
-    branches = schema.get("anyOf") or schema.get("oneOf") or ()
-    found = [_types(branch, root, depth + 1) for branch in branches]
-    return set().union(*found) if found and all(found) else set()
+    if is_array(allowed := schema.get("enum")):
+        return {json_type(value) for value in allowed}
+    branches = schema.get("anyOf") or schema.get("oneOf")
+    found = [_types(branch, root, depth + 1) for branch in branches or ()]
+    return set[str]().union(*found) if all(found) else set()
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found = schema.get("properties")
+    return found if is_object(found) else {}
 
 
 def accepted(schema: Mapping[str, Any]) -> str:
     """The accepted names as text for the model: `a (required), b`."""
-    properties = schema.get("properties") or {}
+    properties = _properties(schema)
     required = set(schema.get("required") or ())
     names = [f"{name} (required)" if name in required else name for name in properties]
     return ", ".join(names) or "none"
@@ -200,7 +207,7 @@ def refuse(name: str, schema: Mapping[str, Any], misfits: list[str]) -> InvalidA
 
 def unknown_names(values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
     """A line for each name that `schema` does not list, with the nearest one it does."""
-    properties = schema.get("properties") or {}
+    properties = _properties(schema)
     lines: list[str] = []
     for name in values:
         if name not in properties:

@@ -21,7 +21,7 @@ from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.search_tool import search_tool
-from toolcrib.errors import Conflict, InvalidDefinition, NotAvailable, ToolcribError
+from toolcrib.errors import Conflict, InvalidDefinition, NotAvailable
 from toolcrib.executor import Executor
 from toolcrib.function import tool
 from toolcrib.limits import ToolLimits
@@ -75,8 +75,7 @@ class Assembly:
         self.registry.govern(
             Policies(policies) if dynamic is None else dynamic.policies(policies or {})
         )
-        refused = [m.refused for m in middlewares if hasattr(m, "refused")]
-        self.executor = Executor(self.registry, middlewares, on_refused=refused)
+        self.executor = Executor(self.registry, middlewares)
         self._index: Index | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: dict[asyncio.Task[None], Source] = {}

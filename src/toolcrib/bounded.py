@@ -19,8 +19,8 @@ from toolcrib.tool import CallContext
 
 __all__ = [
     "GRACE",
-    "Limit",
     "MAX_STRAGGLERS",
+    "Limit",
     "TimedOut",
     "TooManyStragglers",
     "inherited_deadline",

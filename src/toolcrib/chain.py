@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from toolcrib.content import ToolResult
 from toolcrib.definition import ToolDefinition
+from toolcrib.frozen import NOTHING
+from toolcrib.jsonvalue import is_object
 from toolcrib.policy import Policy
 from toolcrib.principal import Principal
 from toolcrib.tool import CallContext, SessionInfo
@@ -50,14 +52,12 @@ class Invocation(NamedTuple):
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The arguments by name, read-only; empty where the tool's parse made no mapping."""
-        return MappingProxyType(self.prepared) if isinstance(self.prepared, dict) else _NOTHING
+        return MappingProxyType(self.prepared) if is_object(self.prepared) else NOTHING
 
     def answer(self, text: str) -> ToolResult:
         """A successful result of this text, given instead of calling the tool."""
         return ToolResult.ok(text)
 
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 CallNext: TypeAlias = Callable[[Invocation], Awaitable[ToolResult]]
 Middleware: TypeAlias = Callable[[Invocation, CallNext], Awaitable[ToolResult]]

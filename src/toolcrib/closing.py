@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from toolcrib.catalog import Entry
 
@@ -78,7 +78,7 @@ class Closer:
                 await asyncio.sleep(0.01)
 
 
-def _close_of(entry: Entry) -> object:
+def _close_of(entry: Entry) -> Callable[[], object] | None:
     tool = entry.tool
     return (
         getattr(tool, "on_close", None)
@@ -89,7 +89,8 @@ def _close_of(entry: Entry) -> object:
 
 async def _close(entry: Entry) -> None:
     try:
-        done = _close_of(entry)()  # type: ignore[operator]
+        close = _close_of(entry)
+        done = close() if close is not None else None
         if inspect.isawaitable(done):
             await done
     except Exception:

@@ -6,7 +6,7 @@ Nothing here cuts, formats or sends anything; that is `middleware`, `executor` a
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -40,7 +40,7 @@ FailureKind: TypeAlias = Literal[
     "invalid_output",
     "internal",
 ]
-"""Why a call failed. `outcome_unknown`: it was sent and its answer was lost, so it may have happened."""
+"""Why a call failed. `outcome_unknown`: it was sent, its answer was lost, it may have happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class ToolResult:
     `content` is what the model gets, in order. `failure` is set for a failed call and then
     `content` holds its message, after whatever partial result there was. `value` is the tool's own
     return value (or a remote tool's structured content) for programs; it never reaches a model.
-    `meta` holds notes of the program, e.g. `repairs` made to the arguments. `call_id` echoes the call.
+    `meta` holds the program's notes, e.g. `repairs` made to the arguments. `call_id` is the call's.
     """
 
     content: tuple[Part, ...] = ()
@@ -139,7 +139,7 @@ class ToolResult:
         call_id: str = "",
         meta: Mapping[str, Any] = NOTHING,
     ) -> None:
-        # Two of these are made per call; a frozen dataclass's own __init__ takes three times as long.
+        # Two of these are made per call; a frozen dataclass's own __init__ takes thrice as long.
         _set_content(self, content)
         _set_failure(self, failure)
         _set_value(self, value)
@@ -185,7 +185,7 @@ class ToolResult:
         return self.text
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object: call_id, is_error, failure (kind, message, reference) and content parts."""
+        """A JSON object: call_id, is_error, failure (kind, message, reference), content parts."""
         failure = self.failure
         said = (
             {}
@@ -206,11 +206,13 @@ class ToolResult:
         return replace(self, meta={**self.meta, **notes})
 
 
-_set_content = ToolResult.content.__set__  # type: ignore[attr-defined]
-_set_failure = ToolResult.failure.__set__  # type: ignore[attr-defined,union-attr]
-_set_value = ToolResult.value.__set__
-_set_call_id = ToolResult.call_id.__set__  # type: ignore[attr-defined]
-_set_meta = ToolResult.meta.__set__  # type: ignore[attr-defined]
+def _setter(name: str) -> Callable[[ToolResult, object], None]:
+    set_slot: Callable[[ToolResult, object], None] = vars(ToolResult)[name].__set__
+    return set_slot
+
+
+_set_content, _set_failure = _setter("content"), _setter("failure")
+_set_value, _set_call_id, _set_meta = _setter("value"), _setter("call_id"), _setter("meta")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ NO_PARAMETERS: Mapping[str, Any] = NOTHING
 """Stands for the schema of a tool without parameters."""
 
 WIRE_OVERHEAD = 32
-"""Bytes a definition costs on the wire besides its own text (DESIGN §8.6), in every provider's format."""
+"""Bytes a definition costs on the wire besides its own text, in any provider's format."""
 
 
 def compact_json(value: Any) -> str:

@@ -10,15 +10,12 @@ from typing import Any
 
 __all__ = ["parse_docstring"]
 
-_GOOGLE = re.compile(
-    r"^(Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments)\s*:\s*$", re.M
-)
+_NAMED = r"Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments"
+_OTHERS = r"Returns?|Yields|Raises|Examples?|Notes?"
+_GOOGLE = re.compile(rf"^(?:{_NAMED})\s*:\s*$", re.M)
+_GOOGLE_ANY = re.compile(rf"^(?:{_NAMED}|{_OTHERS})\s*:\s*$", re.M)
 _NUMPY = re.compile(r"^(Parameters|Other Parameters|Returns|Raises)\s*\n\s*-{3,}\s*$", re.M)
 _SPHINX = re.compile(r"^:(param|parameter|arg|argument|key|keyword|type|returns?|raises?)\b", re.M)
-_GOOGLE_ANY = re.compile(
-    r"^(Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Returns?|Yields|Raises|Examples?|Notes?)\s*:\s*$",
-    re.M,
-)
 _TYPED_NAME = re.compile(r"^\*{0,2}(\w+)")
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import types
 import weakref
-from asyncio.tasks import _enter_task, _leave_task
+from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections.abc import Coroutine, Generator
 from contextvars import Context
 from typing import Any, Final, TypeAlias, cast
@@ -106,8 +106,10 @@ def _rest(
     """What is left of `work` after its first step, each step in its own context; `error` is thrown
     into it at once."""
     while True:
+        sent = None
         try:
-            sent = None if error is not None else (yield waits_for)
+            if error is None:
+                sent = yield waits_for
         except GeneratorExit:
             work.close()
             raise

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from toolcrib.arguments import Repaired
 from toolcrib.bounded import inherited_deadline
@@ -26,12 +26,16 @@ from toolcrib.runner import runner
 from toolcrib.threads import ThreadPool
 from toolcrib.tool import CallContext, Executed, ProgressHandler, SessionInfo
 
-__all__ = ["Executor", "Refused"]
+__all__ = ["Executor", "SeesRefusals"]
 
 logger = logging.getLogger("toolcrib.executor")
 
-Refused = Callable[[ToolCall, ToolResult], None]
-"""Told each call that was refused before it reached the chain."""
+
+@runtime_checkable
+class SeesRefusals(Protocol):
+    """A middleware that is also told of the calls that never reach the chain."""
+
+    def refused(self, call: ToolCall, result: ToolResult) -> None: ...
 
 
 class _Plan:
@@ -59,12 +63,11 @@ class Executor:
         self,
         registry: Registry,
         middlewares: Iterable[Middleware] = (),
-        *,
-        on_refused: Sequence[Refused] = (),
     ) -> None:
         self._registry = registry
         self._middlewares = tuple(middlewares)
-        self._on_refused = tuple(on_refused)
+        parts: tuple[object, ...] = self._middlewares
+        self._on_refused = [part for part in parts if isinstance(part, SeesRefusals)]
         self._plans: dict[str, _Plan] = {}
         self.threads = ThreadPool()
         self.counts: Counter[str] = Counter()
@@ -134,8 +137,8 @@ class Executor:
         return ToolResult(result.content, failure, result.value, call.id, result.meta)
 
     def _refuse(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        for told in self._on_refused:
-            told(call, result)
+        for middleware in self._on_refused:
+            middleware.refused(call, result)
         return self._finish(call, result, ())
 
     def refuse(self, call: ToolCall, kind: FailureKind, message: str) -> ToolResult:

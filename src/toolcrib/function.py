@@ -11,17 +11,19 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.docstring import parse_docstring
 from toolcrib.errors import InvalidDefinition
 from toolcrib.manifest import Authorize, ManifestTool, Stages
 from toolcrib.names import exposed_name
-from toolcrib.parameters import Parameters
 from toolcrib.policy import Exposure, Policy
 from toolcrib.results import to_result
 from toolcrib.tool import CallContext
+
+if TYPE_CHECKING:
+    from toolcrib.parameters import Parameters
 
 __all__ = ["Effects", "FunctionTool", "tool"]
 
@@ -64,10 +66,14 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    @cached_property
-    def definition(self) -> ToolDefinition:  # type: ignore[override]
+    @property
+    def definition(self) -> ToolDefinition:
         """Built at first use, which is registration. Raises `InvalidDefinition` for an annotation
         that cannot be resolved or has no JSON Schema."""
+        return self._defined
+
+    @cached_property
+    def _defined(self) -> ToolDefinition:
         description, _ = self._documented
         return ToolDefinition(
             exposed_name("", self.original),
@@ -77,8 +83,12 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
             tags=self._tags,
         )
 
+    @property
+    def stages(self) -> Stages:
+        return self._staged
+
     @cached_property
-    def stages(self) -> Stages:  # type: ignore[override]
+    def _staged(self) -> Stages:
         name, parameters, is_async = (
             self.definition.name,
             self._parameters,
@@ -98,6 +108,10 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
 
     @cached_property
     def _parameters(self) -> Parameters:
+        from toolcrib.parameters import (
+            Parameters,  # pydantic: paid by the first tool, not by imports
+        )
+
         _, described = self._documented
         return Parameters(exposed_name("", self.original), self.function, described, CallContext)
 
@@ -174,14 +188,14 @@ def _name_of(function: Any) -> str:
 def _documented_part(function: Any) -> Any:
     """The object whose docstring speaks of the call: of an instance, its `__call__`."""
     if isinstance(function, functools.partial):
-        return function.func  # type: ignore[reportUnknownMemberType]
+        return function.func
     return function if inspect.isroutine(function) else type(function).__call__
 
 
-def _is_async(function: Any) -> bool:
+def _is_async(function: object) -> bool:
     """Judged on the outermost callable: a wrapper may differ from what it wraps."""
     if isinstance(function, functools.partial):
-        return _is_async(function.func)  # type: ignore[reportUnknownMemberType]
+        return _is_async(function.func)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(type(function), "__call__", None)  # noqa: B004
+        getattr(type(function), "__call__", None)  # noqa: B004 what it is, not whether
     )

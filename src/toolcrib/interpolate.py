@@ -1,4 +1,4 @@
-"""References in text: `${env:NAME}`, `${env:NAME:-default}`, `${base}`, and `$${` for a literal `${`.
+"""References in text: `${env:NAME}`, `${env:NAME:-default}`, `${base}`, and `$${` for `${` itself.
 
 Text to text, in one pass: what a reference gave is never looked at again, so a value may hold
 anything. Which texts of a file are expanded is the caller's decision, not made here.

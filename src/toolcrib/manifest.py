@@ -27,7 +27,7 @@ __all__ = ["Authorize", "ManifestTool", "Stages", "authorized", "define_tool", "
 P = TypeVar("P")
 
 Authorize: TypeAlias = Callable[[Principal, P], object]
-"""May this be done? Returns None or True, or raises `Denied`; may be async. Anything else denies."""
+"""May this be done? Returns None or True, or raises `Denied`; may be async. All else denies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,21 @@ class ManifestTool(Generic[P]):
         original: str = "",
         close: Callable[[], object] | None = None,
     ) -> None:
-        self.definition = definition
-        self.stages = stages
+        self._definition = definition
+        self._stages = stages
         self.policy = policy
         self.kind = kind
         self.original = original or definition.name
         """What the tool's source calls it."""
         self.on_close = close
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return self._definition
+
+    @property
+    def stages(self) -> Stages:
+        return self._stages
 
     async def execute(self, ctx: CallContext, arguments: str) -> ToolResult:
         """All stages in order, without an executor: no limits, and errors are raised."""

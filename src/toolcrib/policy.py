@@ -45,7 +45,7 @@ class Policy:
 
     def over(self, other: Policy) -> Policy:
         """This record where it says something, `other` where it does not."""
-        if self == NO_POLICY or self == other:
+        if self in (NO_POLICY, other):
             return other
         said = {f.name: getattr(self, f.name) or getattr(other, f.name) for f in fields(Policy)}
         said["timeout"] = other.timeout if self.timeout is None else self.timeout

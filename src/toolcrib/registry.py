@@ -109,7 +109,7 @@ class Registry:
         """Makes `tools` the whole list of `owner`, in one revision: the rest of what it had is
         withdrawn, a tool that is the same object stays untouched, another one of the same name
         replaces it in place. Any conflict raises `Conflict` and changes nothing."""
-        entries = {}
+        entries: dict[str, Entry] = {}
         for tool in tools:
             entry = self._entry(tool, owner)
             if entry.name in entries:

@@ -27,7 +27,7 @@ _PARTS = (TextPart, ImagePart, AudioPart, FilePart, DataPart)
 _to_json = pydantic_core.to_json
 
 
-def to_result(name: str, value: object) -> ToolResult:
+def to_result(name: str, value: Any) -> ToolResult:
     """The result that `value`, returned by the tool `name`, stands for.
 
     A `ToolResult` is itself; a string is text as it is; a content part or a non-empty list of them
@@ -42,21 +42,28 @@ def to_result(name: str, value: object) -> ToolResult:
         return value
     if isinstance(value, _PARTS):
         return ToolResult((value,), None, value)
-    if (
-        isinstance(value, list | tuple)
-        and value
-        and all(isinstance(v, _PARTS) for v in cast("Sequence[object]", value))
-    ):
-        return ToolResult(tuple(cast("Sequence[Part]", value)), None, value)
+    if (parts := _as_parts(value)) is not None:
+        return ToolResult(parts, None, value)
+    kind = type(value).__name__
     try:
         return ToolResult((TextPart(json_text(value)),), None, value)
     except (ValueError, TypeError, RecursionError) as error:
-        kind = type(value).__name__
         return ToolResult.failed(
             "invalid_output",
             f"tool {name!r} returned a value of type {kind!r} that cannot be written as JSON"
             f" ({str(error).splitlines()[0][:200]}); the call itself did run",
         )
+
+
+def _as_parts(value: object) -> tuple[Part, ...] | None:
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    items = cast("Sequence[object]", value)
+    return (
+        cast("tuple[Part, ...]", tuple(items))
+        if all(isinstance(v, _PARTS) for v in items)
+        else None
+    )
 
 
 def json_text(value: Any) -> str:
@@ -72,8 +79,8 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted((_ordered(item) for item in cast("set[Any]", value)), key=_sort_key)
     if type(value) is dict:
-        return {key: _ordered(item) for key, item in cast("dict[Any, Any]", value).items()}
-    if type(value) in (list, tuple):
+        return {key: _ordered(item) for key, item in cast("dict[object, Any]", value).items()}
+    if isinstance(value, list | tuple):
         return [_ordered(item) for item in cast("Sequence[Any]", value)]
     return value
 

@@ -6,12 +6,13 @@ network, no files, limited backtracking. What becomes of a misfit is `arguments`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.definition import compact_json
 from toolcrib.errors import InvalidSchema
+from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.names import nearest
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ __all__ = ["Checker", "compile_schema", "json_type", "too_deep", "validate_schem
 MAX_SCHEMA_BYTES = 256 * 1024
 MAX_SCHEMA_DEPTH = 100
 MAX_VALUE_DEPTH = 256
-"""A value nested 20,000 deep crashes the validator; JSON parsers stop near 1,000, callers do not."""
+"""A value nested 20,000 deep crashes the validator; parsers stop near 1,000, callers do not."""
 
 MAX_MISFITS = 8
 MAX_COMPILED = 4096
 BACKTRACK_LIMIT = 10_000
 
-KNOWN_KEYWORDS = frozenset(
+_KEYWORDS = (
     # applicators of objects and arrays
     "type properties required additionalProperties patternProperties propertyNames minProperties"
     " maxProperties unevaluatedProperties items prefixItems contains minContains maxContains"
@@ -40,8 +41,9 @@ KNOWN_KEYWORDS = frozenset(
     " allOf anyOf oneOf not if then else dependentSchemas dependentRequired"
     # words about the schema
     " title description default examples deprecated readOnly writeOnly $schema $id $ref $defs"
-    " definitions $anchor $dynamicRef $dynamicAnchor $vocabulary $comment".split()
+    " definitions $anchor $dynamicRef $dynamicAnchor $vocabulary $comment"
 )
+KNOWN_KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 def validate_schema(schema: Mapping[str, Any] | None) -> None:
@@ -101,7 +103,7 @@ def _worded(validator: jsonschema_rs.Validator, value: Any) -> Iterator[str]:
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Checker:
-    """The checker of `schema`; compiled once per text. 2020-12 unless `$schema` names another draft.
+    """The checker of `schema`, compiled once per text: 2020-12 unless `$schema` says otherwise.
 
     Raises `InvalidSchema` for what is too large, too deep, malformed, or refers outside itself.
     """
@@ -151,27 +153,35 @@ def _first_line(error: Exception) -> str:
 
 def too_deep(value: Any, limit: int) -> bool:
     """Whether `value` is nested deeper than `limit`, found without recursion."""
-    level: list[Any] = [value]
+    level: list[object] = [value]
     for _ in range(limit + 1):
-        inner: list[Any] = []
+        inner: list[object] = []
         for item in level:
-            if isinstance(item, dict):
-                inner.extend(v for v in item.values() if isinstance(v, dict | list))
-            elif isinstance(item, list):
-                inner.extend(v for v in item if isinstance(v, dict | list))
+            members: Iterable[object] = ()
+            if is_object(item):
+                members = item.values()
+            elif is_array(item):
+                members = item
+            inner.extend(member for member in members if is_object(member) or is_array(member))
         if not inner:
             return False
         level = inner
     return True
 
 
-_JSON_TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer"}
+_JSON_TYPES: dict[type[object], str] = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+}
 
 
-def json_type(value: Any) -> str:
-    """The JSON type name of a parsed value: object, array, string, boolean, integer, number, null."""
+def json_type(value: object) -> str:
+    """The JSON type of a parsed value: object, array, string, boolean, integer, number, null."""
     if value is None:
         return "null"
-    return _JSON_TYPES.get(
-        type(value), "number" if isinstance(value, float) else type(value).__name__
-    )
+    if isinstance(value, float):
+        return "number"
+    return _JSON_TYPES.get(type(value)) or type(value).__name__

@@ -17,7 +17,7 @@ from toolcrib.catalog import Catalog, Entry
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.discovery.index import Index
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.pool import Pool, admit, age, is_discoverable
+from toolcrib.discovery.pool import admit, age, is_discoverable
 from toolcrib.discovery.search_tool import Found, Hit, Reason
 from toolcrib.discovery.visible import View, visible
 from toolcrib.errors import NotAvailable

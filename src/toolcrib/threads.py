@@ -36,7 +36,8 @@ class _Job:
         self.done = False
 
     def run(self) -> None:
-        result, error = None, None
+        result: Any = None
+        error: BaseException | None = None
         try:
             result = self.context.run(self.function)
         except (KeyboardInterrupt, GeneratorExit, StopIteration) as exc:

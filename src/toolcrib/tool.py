@@ -65,7 +65,7 @@ Executed = Callable[[str], None]
 
 
 class Cancellation:
-    """Whether a call should stop. Readable from any thread, for tools that no cancellation reaches."""
+    """Whether a call should stop; readable from any thread, where no cancellation reaches."""
 
     __slots__ = ("_requested",)
 
@@ -98,8 +98,8 @@ class CallContext:
         "call_id",
         "deadline",
         "in_own_task",
-        "on_executed",
         "name",
+        "on_executed",
         "principal",
         "session",
         "still_running",

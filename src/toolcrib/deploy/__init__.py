@@ -12,8 +12,9 @@ The rooms, lowest first: `document` (nodes) and `reading` (YAML to nodes), `deco
 """
 
 from toolcrib.deploy.build import Built, Deployment
-from toolcrib.deploy.decode import At, Decoder, list_of, map_of, nothing, record, required
+from toolcrib.deploy.decode import Decoder, list_of, map_of, nothing, record, required
 from toolcrib.deploy.loading import load, loads
+from toolcrib.deploy.places import At
 from toolcrib.deploy.resources import Dependency, Given, Resource, ResourceType, ResourceTypes
 from toolcrib.deploy.standard import standard_types
 

@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
-from toolcrib.deploy.decode import (
-    At,
-    Decoder,
-    Field,
-    list_of,
-    map_of,
-    plain_record,
-    record,
-    required,
-)
+from toolcrib.deploy.decode import Decoder, Field, list_of, map_of, plain_record, record, required
 from toolcrib.deploy.document import MapNode
+from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.resources import REGISTRY, SOURCE, Dependency, Given
 from toolcrib.deploy.scalars import choice, duration, flag, integer, name, text
 from toolcrib.discovery.policy import SEARCH_TOOL, Budget, Discovery, Dynamic
@@ -38,8 +30,6 @@ __all__ = [
     "memory_settings",
     "middleware_settings",
 ]
-
-T = TypeVar("T")
 
 ASSEMBLY_DEPS = (
     Dependency("tool", SOURCE, required=True, many=True),
@@ -74,11 +64,14 @@ def build_assembly(given: Given) -> Assembly:
         middlewares=() if chain is None else standard(chain),
         policies=settings.policies,
         registry=registry[0] if registry else None,
-        name=given.name,
     )
 
 
-_exposure: Decoder[Exposure] = choice(*EXPOSURES)
+_LEVEL = choice(*EXPOSURES)
+
+
+def _exposure(at: At) -> Exposure:
+    return cast("Exposure", _LEVEL(at))
 
 
 def _default_exposure(at: At) -> Exposure:
@@ -97,20 +90,22 @@ def _search_stays_always(at: At) -> None:
         if inner is None:
             return
         place = place.under(inner)
-    if place.silent.expand() != "always":
+    try:
+        always = place.silent.expand() == "always"
+    except Rejected:
+        return  # its own decoder says why
+    if not always:
         place.note(f"{SEARCH_TOOL} must stay always: without it nothing deferred is ever found")
 
 
 def _exposures(at: At) -> dict[str, Exposure]:
-    levels: dict[str, Exposure] = map_of(_exposure)(at)
     _search_stays_always(at)
-    return levels
+    return map_of(_exposure)(at)
 
 
 def _policies(at: At) -> dict[str, Policy]:
-    policies = map_of(_POLICY)(at)
     _search_stays_always(at)
-    return policies
+    return map_of(_POLICY)(at)
 
 
 def _not_negative(at: At) -> float:
@@ -177,7 +172,7 @@ def _timeout(at: At) -> float | None:
     return None if at.text_node().parts == () else duration(at)
 
 
-def _alone(key: str, one: Decoder[T] | Field[T]) -> Decoder[T | None]:
+def _alone(key: str, one: Decoder[Any] | Field) -> Decoder[Any]:
     """A mapping with this one key, taken for its value."""
     decode = plain_record({key: one})
     return lambda at: decode(at).get(key)

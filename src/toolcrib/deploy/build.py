@@ -15,7 +15,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from toolcrib.deploy.resources import ASSEMBLY, Given, Resource
-from toolcrib.errors import InvalidDefinition, NotFound, Problem
+from toolcrib.errors import Conflict, InvalidDefinition, NotFound, Problem
 from toolcrib.names import nearest
 
 if TYPE_CHECKING:
@@ -50,11 +50,12 @@ class Deployment:
             near = nearest(name, known, 1)
             hint = f", did you mean {near[0]!r}?" if near else ""
             raise NotFound(f"no resource {name!r} in {file}{hint}")
-        if not self.assemblies:
+        found = list(self.assemblies)
+        if not found:
             raise NotFound(f"{file} has no {ASSEMBLY} resource to open")
-        if len(self.assemblies) > 1:
-            raise NotFound(f"{file} has several assemblies, name one: {', '.join(self.assemblies)}")
-        return self.assemblies[0]
+        if len(found) > 1:
+            raise NotFound(f"{file} has several assemblies, name one: {', '.join(found)}")
+        return found[0]
 
     def build(self, name: str | None = None) -> Built:
         """Makes the resource that `choose(name)` gives, after everything it needs.
@@ -118,25 +119,27 @@ class Built:
         by_name = {one.name: one for one in self.deployment.resources}
         if (kind := by_name[self.target].kind) != ASSEMBLY:
             raise NotFound(f"resource {self.target!r} is a {kind}, not a {ASSEMBLY}")
-        return self.resource  # type: ignore[no-any-return]
+        assembly: Assembly = self.resource
+        return assembly
 
     async def open(self) -> Assembly:
         """Opens the assembly. If that fails, everything made is closed and the error raised."""
         try:
             await self.assembly.open()
         except BaseException:
-            await self._close_all()
+            await self.close_all()
             raise
         return self.assembly
 
     async def close(self) -> None:
         """Closes everything, the last made first; all of it, whatever fails. The first failure is
         raised, each is logged."""
-        failures = await self._close_all()
+        failures = await self.close_all()
         if failures:
             raise failures[0]
 
-    async def _close_all(self) -> list[Exception]:
+    async def close_all(self) -> list[Exception]:
+        """Like `close`, but gives the failures instead of raising the first."""
         failures: list[Exception] = []
         for name, thing in reversed(self.made.items()):
             try:
@@ -165,7 +168,7 @@ def _make(resource: Resource, deps: Mapping[str, tuple[object, ...]]) -> object:
     given = Given(resource.name, resource.settings, MappingProxyType(dict(deps)), resource.place)
     try:
         return resource.type.build(given)
-    except InvalidDefinition as error:
+    except (InvalidDefinition, Conflict) as error:
         raise resource.place.error(str(error)) from error
 
 
@@ -180,7 +183,7 @@ def _run_to_end(built: Built) -> None:
     running one as soon as it gets to it."""
     if not built.made:
         return
-    closing = built._close_all()  # type: ignore[reportPrivateUsage]
+    closing = built.close_all()
     try:
         asyncio.get_running_loop()
     except RuntimeError:

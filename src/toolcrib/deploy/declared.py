@@ -10,18 +10,9 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from toolcrib.deploy.decode import (
-    LATER,
-    At,
-    Rejected,
-    did_you_mean,
-    gathered,
-    plain_record,
-    record,
-    required,
-    suggestion,
-)
+from toolcrib.deploy.decode import LATER, gathered, plain_record, record, required
 from toolcrib.deploy.document import Entry, ListNode, MapNode
+from toolcrib.deploy.places import At, Rejected, did_you_mean, suggestion
 from toolcrib.deploy.resources import Dependency, Resource, ResourceType, ResourceTypes
 from toolcrib.deploy.scalars import name
 
@@ -38,7 +29,8 @@ def deployment(at: At, types: ResourceTypes, given: Mapping[str, str]) -> tuple[
     decode = plain_record(
         {"resources": required(lambda at: _resources(at, types, given))}, later=_LATER_SECTIONS
     )
-    return decode(at)["resources"]
+    resources: tuple[Resource, ...] = decode(at)["resources"]
+    return resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +106,21 @@ def _made(
 
 def _kind(at: At, types: ResourceTypes) -> str:
     kind = name(at)
-    if kind in types.kinds:
-        return kind
-    if kind.partition(".")[0].lower().rstrip("s") in _LATER_KINDS:
-        at.reject(f"kind {kind!r} is {LATER}")
-    at.reject(f"unknown kind {at.shown}{suggestion(at.notes, kind, types.kinds)}")
+    if kind not in types.kinds:
+        if kind.partition(".")[0].lower().rstrip("s") in _LATER_KINDS:
+            at.reject(f"kind {at.shown} is {LATER}")
+        at.reject(f"unknown kind {at.shown}{suggestion(at.notes, kind, types.kinds)}")
+    return kind
 
 
 def _impl(at: At, kind: str | None, types: ResourceTypes) -> str:
     impl = name(at)
     impls = types.impls(kind) if kind is not None else ()
-    if not impls or impl in impls:
-        return impl
-    if impl in _LATER_IMPLS.get(str(kind), ()):
-        at.reject(f"impl {impl!r} of {kind} is {LATER}")
-    at.reject(f"unknown impl {at.shown} of {kind}{suggestion(at.notes, impl, impls)}")
+    if impls and impl not in impls:
+        if impl in _LATER_IMPLS.get(str(kind), ()):
+            at.reject(f"impl {at.shown} is {LATER}")
+        at.reject(f"unknown impl {at.shown} of this kind{suggestion(at.notes, impl, impls)}")
+    return impl
 
 
 def _deps(own_name: str, type_: ResourceType, known: _Known, at: At) -> dict[str, tuple[str, ...]]:

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeAlias, cast
 
-from toolcrib.deploy.decode import At, Decoder, Place, Rejected, list_of, record
+from toolcrib.deploy.decode import Decoder, list_of, record
 from toolcrib.deploy.imports import ImportPath, fault_of, imported, parse_import_path
+from toolcrib.deploy.places import At, Place, Rejected
 from toolcrib.deploy.resources import Given
 from toolcrib.deploy.scalars import directory, name
 from toolcrib.errors import ConfigurationError, InvalidDefinition

@@ -6,11 +6,12 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from toolcrib.deploy.build import Deployment
 from toolcrib.deploy.declared import deployment
-from toolcrib.deploy.decode import At, Notes, Rejected
 from toolcrib.deploy.document import MAX_BYTES, TextNode
+from toolcrib.deploy.places import At, Notes, Rejected
 from toolcrib.deploy.reading import TOO_LARGE, read
 from toolcrib.deploy.resources import Resource, ResourceTypes, kind_of
 from toolcrib.deploy.standard import standard_types
@@ -60,7 +61,7 @@ def loads(
         raise ConfigurationError(sorted(notes.problems, key=lambda problem: problem.line))
     for warning in notes.warnings:
         logger.warning("%s", warning)
-    return Deployment(file, resources, tuple(notes.warnings), given)
+    return Deployment(file, resources, tuple(notes.warnings), MappingProxyType(given))
 
 
 def _text_of(file: str) -> str:

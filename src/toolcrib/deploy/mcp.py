@@ -7,12 +7,15 @@ Everything is judged while the file is read, nothing is connected or started. Ne
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from toolcrib.deploy.decode import At, Rejected, list_of, map_of, record, required
+from toolcrib.deploy.decode import Decoder, Field, list_of, map_of, record, required
 from toolcrib.deploy.duration import parse_duration
+from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.resources import Given
 from toolcrib.deploy.scalars import choice, directory, duration, lenient_flag, name, program, text
 
@@ -41,9 +44,12 @@ class McpSettings:
 
 def mcp_settings(at: At) -> McpSettings:
     """Decodes the settings; without the extra installed, that is one fault more."""
+    make: Callable[..., Any] = _server_made
     if importlib.util.find_spec("mcp") is None:
         at.note("MCP servers need an extra that is not installed: pip install 'toolcrib[mcp]'")
-    return _SETTINGS(at)
+        make = dict  # only judged, never used
+    servers = partial(_servers, record(make, _SERVER, later=_LATER, check=_check_transport))
+    return record(McpSettings, {"servers": required(servers), "liveness": _liveness})(at)
 
 
 def build_mcp(given: Given) -> McpSource:
@@ -51,6 +57,8 @@ def build_mcp(given: Given) -> McpSource:
     from toolcrib.sources.mcp import McpSource
 
     settings: McpSettings = given.settings
+    if settings.liveness is None:
+        return McpSource(settings.servers, name=given.name)
     return McpSource(settings.servers, name=given.name, liveness=settings.liveness)
 
 
@@ -66,10 +74,10 @@ def _check_transport(at: At) -> None:
     if transport is None:
         return
     if (needed := _NEEDED[transport]) not in _keys(at):
-        at.note(f"missing required key {needed!r}: a server with transport {transport} has one")
+        at.note(f"missing required key {needed!r}: transport {transport} needs it")
     for entry in at.map_node().entries:
         if entry.key in _FORBIDDEN[transport]:
-            at.under(entry).note(f"a server with transport {transport} takes no {entry.key!r}")
+            at.under(entry).note(f"transport {transport} takes no {entry.key!r}")
 
 
 def _transport(at: At) -> str | None:
@@ -117,29 +125,24 @@ def _liveness(at: At) -> float:
     return seconds
 
 
-_SERVER = record(
-    _server_made,
-    {
-        "name": required(name),
-        "transport": required(choice("stdio", "http")),
-        "command": program,
-        "args": list_of(text),
-        "env": map_of(text),
-        "cwd": directory,
-        "url": _url,
-        "headers": map_of(text),
-        "http_timeout": _positive,
-        "prefix": text,
-        "resources": lenient_flag,
-        "required": lenient_flag,
-        "liveness": _liveness,
-    },
-    later=_LATER,
-    check=_check_transport,
-)
+_SERVER: dict[str, Decoder[Any] | Field] = {
+    "name": required(name),
+    "transport": required(choice("stdio", "http")),
+    "command": program,
+    "args": list_of(text),
+    "env": map_of(text),
+    "cwd": directory,
+    "url": _url,
+    "headers": map_of(text),
+    "http_timeout": _positive,
+    "prefix": text,
+    "resources": lenient_flag,
+    "required": lenient_flag,
+    "liveness": _liveness,
+}
 
 
-def _servers(at: At) -> tuple[McpServer, ...]:
+def _servers(server: Decoder[McpServer], at: At) -> tuple[McpServer, ...]:
     """At least one, each name once."""
     seen: dict[str, int] = {}
     before = len(at.notes.problems)
@@ -155,10 +158,7 @@ def _servers(at: At) -> tuple[McpServer, ...]:
         if (first := seen.setdefault(own_name, number)) != number:
             named = place.under(entry)
             named.note(f"server name {named.shown} is taken by servers[{first}]")
-    servers = list_of(_SERVER, least=1)(at)
+    servers = list_of(server, least=1)(at)
     if len(at.notes.problems) > before:
         raise Rejected
     return servers
-
-
-_SETTINGS = record(McpSettings, {"servers": required(_servers), "liveness": _liveness})

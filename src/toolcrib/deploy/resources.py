@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from toolcrib.deploy.decode import Decoder, Place, nothing
+from toolcrib.deploy.decode import Decoder, nothing
+from toolcrib.deploy.places import Place
 from toolcrib.errors import Conflict, InvalidDefinition
 from toolcrib.registry import Registry
 from toolcrib.sources.contract import Source

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TypeVar
 
-from toolcrib.deploy.decode import At, Decoder
+from toolcrib.deploy.decode import Decoder
 from toolcrib.deploy.duration import parse_duration
+from toolcrib.deploy.places import At
 
 __all__ = [
     "choice",
@@ -27,8 +27,6 @@ __all__ = [
     "program",
     "text",
 ]
-
-C = TypeVar("C", bound=str)
 
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})\Z")
 _BOOLEAN = {
@@ -50,15 +48,14 @@ def name(at: At) -> str:
     return found
 
 
-def choice(*words: C) -> Decoder[C]:
+def choice(*words: str) -> Decoder[str]:
     """One of these words."""
 
-    def decode(at: At) -> C:
+    def decode(at: At) -> str:
         found = at.expand(what := f"one of {', '.join(words)}")
-        for word in words:
-            if found == word:
-                return word
-        at.expected(what)
+        if found not in words:
+            at.expected(what)
+        return found
 
     return decode
 

@@ -16,6 +16,7 @@ from toolcrib.principal import Principal
 __all__ = ["View", "visible"]
 
 _RANK = {level: rank for rank, level in enumerate(EXPOSURES)}
+_EMPTY_POOL = Pool()
 _NOT_POOLED = Pooled(-1, -1)
 
 
@@ -24,7 +25,7 @@ class View:
     """What a session has in view: its pool, the tools its host requires (name → when), the names
     last sent in wire order, and the touch up to which that was decided."""
 
-    pool: Pool = Pool()
+    pool: Pool = _EMPTY_POOL
     required: Mapping[str, int] = field(default=NOTHING)
     sent: tuple[str, ...] = ()
     decided: int = 0

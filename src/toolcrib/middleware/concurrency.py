@@ -35,7 +35,7 @@ def concurrency(limit: int) -> Middleware:
             except TimeoutError:
                 return ToolResult.failed(
                     "limited",
-                    f"tool {invocation.name!r} was not run: no slot became free before the deadline",
+                    f"tool {invocation.name!r} was not run: no slot was free before its deadline",
                 )
         token = _held.set(slots)
         try:

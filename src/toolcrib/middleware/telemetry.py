@@ -29,8 +29,8 @@ _Attributes: TypeAlias = dict[str, str]
 class Telemetry:
     """The telemetry middleware; it also counts the calls that were refused before the chain.
 
-    Span `execute_tool <name>` with gen_ai.operation.name, gen_ai.tool.name, gen_ai.tool.call.id and,
-    for a failed call, error.type (the failure's kind). Metrics: toolcrib.tool.executions,
+    Span `execute_tool <name>` with gen_ai.operation.name, gen_ai.tool.name, gen_ai.tool.call.id
+    and, for a failed call, error.type (the failure's kind). Metrics: toolcrib.tool.executions,
     toolcrib.tool.errors, toolcrib.tool.duration (seconds).
     """
 

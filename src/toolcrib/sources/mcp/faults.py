@@ -5,8 +5,7 @@ Pure: from an exception or an error answer to one of a few meanings, and to word
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -88,16 +87,10 @@ def fate(code: int, *, sent: bool, status: int, http: bool, modern: bool, gone: 
 
 def leaf(error: BaseException) -> BaseException:
     """The first fault inside an exception group, which holds no cancellations."""
-    return next(_leaves(error), error)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        group: BaseExceptionGroup[BaseException] = error
-        for inner in group.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
+    while isinstance(error, BaseExceptionGroup):
+        inside = cast("BaseExceptionGroup[BaseException]", error)
+        error = inside.exceptions[0]
+    return error
 
 
 def is_rejection(error: BaseException, status: int) -> bool:

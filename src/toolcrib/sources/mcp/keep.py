@@ -10,86 +10,21 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from dataclasses import replace
+from typing import Any, Final
 
 import anyio
 
 from toolcrib.errors import NotAvailable
 from toolcrib.sources.mcp.faults import NotSent, is_rejection, words
+from toolcrib.sources.mcp.health import Connection, Health, Pace, State, delay
 
-__all__ = ["Connection", "Health", "Keeper", "Pace", "State", "delay"]
+__all__ = ["Keeper"]
 
 logger = logging.getLogger("toolcrib.mcp")
 
-State: TypeAlias = Literal["connecting", "ready", "degraded", "given_up", "closed"]
-"""connecting: no attempt has ended yet · ready · degraded: down, and tried again · given_up: the
-configuration is wrong, not tried again · closed."""
-
 CHECK_TIMEOUT: Final = 15.0
 """Seconds a suspected server has to answer where it is not probed regularly."""
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How one server is. `since` is Unix time, `reason` why it is not ready; `era` is the protocol
-    version last negotiated; `stderr` the tail of what its process last said."""
-
-    name: str
-    state: State = "connecting"
-    reason: str = ""
-    since: float = 0.0
-    era: str = ""
-    tools: int = 0
-    attempts: int = 0
-    stderr: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Seconds: between two probes (0: none), before the first and at most before any retry, and for
-    everything that is done with a fresh connection before it counts as ready."""
-
-    liveness: float = 15.0
-    first_backoff: float = 1.0
-    max_backoff: float = 30.0
-    use_timeout: float = 30.0
-    close_timeout: float = 10.0
-
-
-def delay(failures: int, first: float, longest: float) -> float:
-    """Seconds to wait after so many connections in a row that failed: first, doubled, up to
-    longest."""
-    return min(longest, first * 2.0 ** min(failures - 1, 60))
-
-
-class Connection(Protocol):
-    """What a keeper needs of a link."""
-
-    ended: asyncio.Event
-    suspect: asyncio.Event
-    reason: str
-    version: str
-
-    @property
-    def pingable(self) -> bool: ...
-    @property
-    def last_status(self) -> int: ...
-    @property
-    def how_it_ended(self) -> str: ...
-    @property
-    def stderr(self) -> str: ...
-
-    def open(self) -> AbstractAsyncContextManager[None]: ...
-    def end(self, reason: str) -> None: ...
-    def abort(self) -> None: ...
-    def busy_since(self, moment: float) -> bool: ...
-    async def probe(self) -> None: ...
-    async def watch_closure(self) -> None: ...
-    async def request(
-        self, method: str, params: dict[str, Any], on_progress: Any = None
-    ) -> dict[str, Any]: ...
 
 
 class Keeper:
@@ -305,4 +240,3 @@ class Keeper:
         same = self.health.state == state
         since = self.health.since if same else time.time()
         self.health = replace(self.health, state=state, reason=reason, since=since)
-

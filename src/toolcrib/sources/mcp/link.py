@@ -30,17 +30,16 @@ from toolcrib.sources.mcp.faults import (
     words,
 )
 from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
+from toolcrib.sources.mcp.pages import all_pages
 from toolcrib.sources.mcp.process import ServerProcess
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
 from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
 
-__all__ = ["MAX_ITEMS", "MAX_PAGES", "Era", "Link"]
+__all__ = ["Era", "Link"]
 
 logger = logging.getLogger("toolcrib.mcp")
 
-MAX_PAGES = 1000
-MAX_ITEMS = 20_000
 LEAVING = 3.0
 """Seconds for a farewell over HTTP (the DELETE of a session)."""
 
@@ -53,7 +52,7 @@ class Era:
         self.mode = "auto"
 
     def connected(self, modern: bool) -> None:
-        # A modern server answers the probe at once, so asking again is free and notices a downgrade.
+        # A modern server answers the probe at once: asking again is free and notices a downgrade.
         self.mode = "auto" if modern else "legacy"
 
     def failed(self, error: BaseException) -> None:
@@ -68,7 +67,9 @@ class Link:
     """One connection. `ended` is set once it is of no more use, `reason` then says why; `suspect`
     asks the supervisor to find out whether it still is."""
 
-    def __init__(self, server: McpServer, era: Era, *, connect_timeout: float, grace: float) -> None:
+    def __init__(
+        self, server: McpServer, era: Era, *, connect_timeout: float, grace: float
+    ) -> None:
         self._server = server
         self._era = era
         self._connect_timeout = connect_timeout
@@ -90,7 +91,7 @@ class Link:
         in an exception group where it died under us, and `TimeoutError`."""
         opened = False
         with self._scope as scope:
-            # One scope round everything: a scope of the SDK's must not outlive an inner one of ours.
+            # One scope round everything: the SDK's scopes must not outlive an inner one of ours.
             scope.deadline = anyio.current_time() + self._connect_timeout
             try:
                 client = raw_client(self._transport(), self._era.mode, self._lost)
@@ -124,7 +125,7 @@ class Link:
             yield streams
 
     def end(self, reason: str) -> None:
-        """Declares the connection of no more use; the owner then leaves it. The first reason stays."""
+        """Declares the connection of no more use: the owner leaves it. The first reason stays."""
         if not self.ended.is_set():
             self.reason = reason
             self.ended.set()
@@ -225,41 +226,28 @@ class Link:
         except (MCPError, SubscriptionLost) as error:
             logger.debug("watching MCP server %r: %s", self._server.name, words(error))
 
-    async def listing(self, method: str, key: str) -> list[Any]:
-        """All items of a list, page by page; what the server does not offer is empty.
-
-        Stops at a cursor that was there before, after 1000 pages and after 20,000 items (MC11). The
-        caller bounds the time.
-        """
+    async def tools(self) -> list[Any]:
+        """The wire form of every tool the server lists; the caller bounds the time."""
         session = self._session
         if session is None:
             raise NotSent(self.reason or "it is not connected")
-        items: list[Any] = []
-        seen: set[str] = set()
-        params: dict[str, Any] = {}
-        for _ in range(MAX_PAGES):
+
+        async def ask(params: dict[str, Any]) -> dict[str, Any]:
             try:
-                result = await session.raw(method, params or None)
+                return await session.raw("tools/list", params or None)
             except MCPError as error:
                 if error.code == METHOD_NOT_FOUND and not params:
-                    return []
+                    return {}  # a server of resources alone
                 raise
-            page: Any = result.get(key)
-            items.extend(page if isinstance(page, list) else ())
-            cursor = result.get("nextCursor")
-            if not isinstance(cursor, str):
-                return items
-            if cursor in seen or len(items) > MAX_ITEMS:
-                break
-            seen.add(cursor)
-            params = {"cursor": cursor}
-        logger.warning(
-            "MCP server %r: %s does not come to an end; took the first %d of what it listed",
-            self._server.name,
-            method,
-            min(len(items), MAX_ITEMS),
-        )
-        return items[:MAX_ITEMS]
+
+        listed, complete = await all_pages(ask, "tools")
+        if not complete:
+            logger.warning(
+                "MCP server %r: its list of tools does not come to an end; took the first %d",
+                self._server.name,
+                len(listed),
+            )
+        return listed
 
     def header_fault(self, tool: str, schema: object) -> str | None:
         """Why the protocol forbids offering this tool, else None (its `x-mcp-header` is wrong)."""

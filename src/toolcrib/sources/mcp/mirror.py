@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.errors import InvalidDefinition, InvalidSchema
 from toolcrib.names import exposed_name
 from toolcrib.schema import compile_schema
+from toolcrib.sources.mcp.shapes import object_of, text_of
 
 __all__ = ["Mirror", "Mirrored", "Rejection", "mirror"]
 
@@ -56,7 +57,7 @@ def mirror(
     tools: dict[str, Mirrored] = {}
     rejected: list[Rejection] = []
     for entry in listing:
-        raw = _object(entry)
+        raw = object_of(entry)
         name = raw.get("name")
         if not isinstance(name, str) or not name.strip():
             continue
@@ -73,14 +74,14 @@ def mirror(
 
 
 def _definition(server: str, exposed: str, name: str, raw: Mapping[str, Any]) -> ToolDefinition:
-    hints = _object(raw.get("annotations"))
+    hints = object_of(raw.get("annotations"))
     return ToolDefinition(
         exposed,
         _description(raw, hints),
         _input_schema(raw.get("inputSchema")),
         _output_schema(raw.get("outputSchema")),
         Annotations(
-            title=_text(hints.get("title")) or _text(raw.get("title")) or None,
+            title=text_of(hints.get("title")) or text_of(raw.get("title")) or None,
             read_only=_claim(hints, "readOnlyHint"),
             destructive=_claim(hints, "destructiveHint"),
             idempotent=_claim(hints, "idempotentHint"),
@@ -93,16 +94,16 @@ def _definition(server: str, exposed: str, name: str, raw: Mapping[str, Any]) ->
 def _description(raw: Mapping[str, Any], hints: Mapping[str, Any]) -> str:
     """`<title>: <description>` where the annotations hold a title, else the description, else any
     title (A11.3)."""
-    title, description = _text(hints.get("title")), _text(raw.get("description"))
+    title, description = text_of(hints.get("title")), text_of(raw.get("description"))
     if title and description:
         return f"{title}: {description}"
-    return description or title or _text(raw.get("title"))
+    return description or title or text_of(raw.get("title"))
 
 
 def _input_schema(schema: object) -> Mapping[str, Any]:
     """A schema the arguments can be checked against. Raises `InvalidSchema` for one that no
     argument object can satisfy or the validator does not take."""
-    raw = _object(schema)
+    raw = object_of(schema)
     kind = raw.get("type", "object")
     if isinstance(kind, str) and kind != "object":
         raise InvalidSchema(f"its schema's root type is {kind!r}, not 'object'")
@@ -114,7 +115,7 @@ def _input_schema(schema: object) -> Mapping[str, Any]:
 def _output_schema(schema: object) -> Mapping[str, Any] | None:
     """The output schema, which only describes; one that cannot be used is no reason to lose the
     tool."""
-    raw = _object(schema)
+    raw = object_of(schema)
     if not raw:
         return None
     try:
@@ -122,14 +123,6 @@ def _output_schema(schema: object) -> Mapping[str, Any] | None:
     except InvalidSchema:
         return None
     return raw
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _claim(hints: Mapping[str, Any], name: str) -> bool | None:

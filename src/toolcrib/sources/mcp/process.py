@@ -93,7 +93,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
             self._end()
-        elif fd == 0:  # without its input a server is of no use, but its last answer may be under way
+        elif (
+            fd == 0
+        ):  # without its input a server is of no use, but its last answer may be under way
             asyncio.get_running_loop().call_later(_LATE_OUTPUT, self._end)
 
     def process_exited(self) -> None:
@@ -200,9 +202,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
 
 async def _until(happened: Callable[[], bool], seconds: float) -> None:
-    """Waits until `happened()`, at most so long. Polls, because nobody is told of a group's end."""
+    """Waits until `happened()`, at most so long."""
     deadline = asyncio.get_running_loop().time() + seconds
-    while not happened() and asyncio.get_running_loop().time() < deadline:
+    # Nobody is told when the last process of a group ends.
+    while not happened() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(_POLL)
 
 

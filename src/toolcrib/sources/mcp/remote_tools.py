@@ -16,7 +16,9 @@ from toolcrib.names import exposed_name
 from toolcrib.results import to_result
 from toolcrib.sources.mcp.faults import AnswerLost, ServerFault, Unreadable
 from toolcrib.sources.mcp.mirror import Mirrored
+from toolcrib.sources.mcp.pages import all_pages
 from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.shapes import list_of, object_of
 from toolcrib.sources.mcp.translate import result_of
 from toolcrib.tool import CallContext
 
@@ -71,8 +73,8 @@ def _tool(
         except AnswerLost as error:
             return ToolResult.failed(
                 "outcome_unknown",
-                f"MCP server {server.name!r} was lost during the call of {remote!r} ({error}): it may"
-                " or may not have been executed. Find out before you call it again",
+                f"MCP server {server.name!r} was lost during the call of {remote!r} ({error}): it"
+                " may or may not have been executed. Find out before you call it again",
             )
         except ServerFault as error:
             return ToolResult.failed("tool_error", str(error) or "the server gave an error")
@@ -87,17 +89,19 @@ def _tool(
     return ManifestTool(definition, stages, kind="mcp", original=remote)
 
 
-def resource_tools(server: Server, declared: McpServer, list_all: Any) -> list[ManifestTool[Any]]:
-    """list_resources and read_resource of a server, as tools (A11.8). `list_all(method, key)` gives
-    every page of a list."""
+def resource_tools(server: Server, declared: McpServer) -> list[ManifestTool[Any]]:
+    """list_resources and read_resource of a server, as tools (A11.8)."""
 
     async def list_resources(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
-        return [_described(item) for item in await list_all("resources/list", "resources")]
+        async def ask(page: dict[str, Any]) -> dict[str, Any]:
+            return await server.request("resources/list", page)
+
+        listed, _ = await all_pages(ask, "resources")
+        return [_renamed(item, _LISTED) for item in listed]
 
     async def read_resource(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
         answer = await server.request("resources/read", {"uri": arguments["uri"]})
-        contents: Any = answer.get("contents")
-        return [_read(item) for item in contents] if isinstance(contents, list) else []
+        return [_renamed(item, _READ) for item in list_of(answer.get("contents"))]
 
     listing = _bridge(declared, "list_resources", "Lists the resources that {} offers.", {})
     reading = _bridge(
@@ -125,19 +129,13 @@ def _bridge(
     )
 
 
-_LISTED = {"uri": "uri", "name": "name", "title": "title", "description": "description"}
-_LISTED |= {"mimeType": "mime_type", "size": "size"}
+_LISTED = {name: name for name in ("uri", "name", "title", "description")} | {
+    "mimeType": "mime_type",
+    "size": "size",
+}
 _READ = {"uri": "uri", "mimeType": "mime_type", "text": "text", "blob": "blob_base64"}
 
 
-def _described(item: Any) -> dict[str, Any]:
-    return _renamed(item, _LISTED)
-
-
-def _read(item: Any) -> dict[str, Any]:
-    return _renamed(item, _READ)
-
-
-def _renamed(item: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    given: dict[str, Any] = item if isinstance(item, dict) else {}
+def _renamed(item: object, names: Mapping[str, str]) -> dict[str, Any]:
+    given = object_of(item)
     return {ours: given[theirs] for theirs, ours in names.items() if given.get(theirs) is not None}

@@ -52,7 +52,7 @@ class RawSession(ClientSession):
         *,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
-        """The result of one request. Raises `MCPError` for an error answer and a lost connection."""
+        """The result of one request. Raises `MCPError` for an error and for a lost connection."""
         data: dict[str, Any] = {"method": method}
         if params is not None:
             data["params"] = params
@@ -63,8 +63,8 @@ class RawSession(ClientSession):
         return await self._dispatcher.send_raw_request(method, data.get("params"), options)
 
     def header_fault(self, name: str, schema: object) -> str | None:
-        """Why the specification forbids offering a tool (its `x-mcp-header`), else None; a tool that
-        passes gets its headers from then on."""
+        """Why the specification forbids offering a tool (its `x-mcp-header`), else None; a tool
+        that passes gets its headers from then on."""
         if not self.is_modern:
             return None
         if (fault := find_invalid_x_mcp_header(schema)) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from toolcrib.content import (
     AudioPart,
@@ -21,6 +21,7 @@ from toolcrib.content import (
     ToolResult,
 )
 from toolcrib.definition import compact_json
+from toolcrib.sources.mcp.shapes import list_of, object_of, text_of
 
 __all__ = ["part_of", "result_of"]
 
@@ -31,15 +32,18 @@ def result_of(tool: str, wire: Mapping[str, Any]) -> ToolResult:
     An answer with `isError` is the failure `tool_error` whose message is its text, whatever
     structured content comes with it (RS06); the parts stay. `value` is the structured content.
     """
-    content = wire.get("content")
-    items = cast("list[object]", content) if isinstance(content, list) else []
+    items = list_of(wire.get("content"))
     parts = tuple(part for item in items if (part := part_of(item)) is not None)
     value = wire.get("structuredContent")
     if not parts and value is not None:
-        parts = (DataPart(value) if isinstance(value, dict) else TextPart(compact_json(value)),)
+        parts = (_structured(value),)
     if wire.get("isError") is True:
         return _failed(tool, parts, value)
     return ToolResult(parts or (TextPart(""),), None, value)
+
+
+def _structured(value: object) -> Part:
+    return DataPart(value) if isinstance(value, dict) else TextPart(compact_json(value))
 
 
 def _failed(tool: str, parts: tuple[Part, ...], value: object) -> ToolResult:
@@ -52,7 +56,7 @@ def _failed(tool: str, parts: tuple[Part, ...], value: object) -> ToolResult:
 
 def part_of(item: object) -> Part | None:
     """The part for one content block; None for an empty text."""
-    block = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    block = object_of(item)
     kind = block.get("type")
     found: Part | None = None
     if kind == "text" and isinstance(text := block.get("text"), str):
@@ -61,8 +65,8 @@ def part_of(item: object) -> Part | None:
         found = _media(block.get("data"), block.get("mimeType"), kind)
     elif kind == "resource_link":
         found = _link(block)
-    elif kind == "resource" and isinstance(block.get("resource"), dict):
-        resource = cast("dict[str, Any]", block["resource"])
+    elif kind == "resource":
+        resource = object_of(block.get("resource"))
         if isinstance(text := resource.get("text"), str):
             return TextPart(text) if text else None
         found = _media(resource.get("blob"), resource.get("mimeType"))
@@ -88,8 +92,7 @@ def _link(block: Mapping[str, Any]) -> Part | None:
     if not isinstance(uri, str) or not uri:
         return None
     name, media_type, description = (
-        value if isinstance(value := block.get(key), str) else ""
-        for key in ("name", "mimeType", "description")
+        text_of(block.get(key)) for key in ("name", "mimeType", "description")
     )
     whole = size if isinstance(size, int) and not isinstance(size, bool) else None
     return FilePart(uri, name, media_type, description, whole)

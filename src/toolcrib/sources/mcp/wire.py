@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import anyio
 import httpx2
@@ -19,7 +19,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-from typing_extensions import Self
 
 from toolcrib.sources.mcp.outgoing import outgoing
 from toolcrib.sources.mcp.process import MAX_LINE, ServerProcess

@@ -1,0 +1,50 @@
+# Needs python3 >= 3.11 (with venv), make and git; everything else is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench soak clean
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/.base:
+	@$(PYTHON) -c 'import sys; sys.exit("toolcrib needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.base pyproject.toml
+	$(PIP) --editable '.[mcp]' mcp-server-git mcp-server-time
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run pyproject.toml
+	$(PIP) --requirement requirements/test.txt
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test pyproject.toml
+	$(PIP) --requirement requirements/check.txt
+	@touch $@
+
+run: $(VENV)/.run ## a scripted conversation with real MCP servers and Python tools
+	$(BIN)/toolcrib run examples/workshop.yaml --script examples/workshop.run.yaml
+
+test: $(VENV)/.test ## every test
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.check ## ruff, mypy strict, pyright strict, the import layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/python -m pytest tests/test_layers.py
+
+bench: $(VENV)/.test ## speed and search quality; says what it needs (TOOLCRIB_SHARED)
+	$(BIN)/python bench/run.py
+
+soak: $(VENV)/.test ## the long random histories
+	TOOLCRIB_SOAK=1 $(BIN)/python -m pytest -m soak
+
+clean: ## removes the environment
+	rm -rf $(VENV)

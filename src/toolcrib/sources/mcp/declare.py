@@ -1,0 +1,78 @@
+"""The short way to declare one server, with `${env:X}` taken from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from toolcrib.frozen import NOTHING
+from toolcrib.interpolate import expand
+from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.source import McpSource
+
+__all__ = ["http", "stdio"]
+
+
+def stdio(
+    name: str,
+    command: str,
+    *args: str,
+    env: Mapping[str, str] = NOTHING,
+    cwd: str = "",
+    prefix: str | None = None,
+    resources: bool = False,
+    required: bool = False,
+    liveness: float | None = None,
+    **settings: Any,
+) -> McpSource:
+    """A source of one MCP server that is started as `command args…` and spoken to over its pipes.
+
+    `${env:X}` in `args` and `env` is expanded here, once. `settings` are those of `McpSource`.
+    Raises `InvalidDefinition`, and `ConfigurationError` for a variable that is not set.
+    """
+    server = McpServer(
+        name,
+        "stdio",
+        command=command,
+        args=tuple(expand(arg, os.environ) for arg in args),
+        env=_expanded(env),
+        cwd=cwd,
+        prefix=prefix,
+        resources=resources,
+        required=required,
+        liveness=liveness,
+    )
+    return McpSource([server], name=name, **settings)
+
+
+def http(
+    name: str,
+    url: str,
+    *,
+    headers: Mapping[str, str] = NOTHING,
+    http_timeout: float | None = None,
+    prefix: str | None = None,
+    resources: bool = False,
+    required: bool = False,
+    liveness: float | None = None,
+    **settings: Any,
+) -> McpSource:
+    """A source of one MCP server at `url` (Streamable HTTP). `${env:X}` in `url` and `headers` is
+    expanded here, once. `settings` are those of `McpSource`. Raises as `stdio` does."""
+    server = McpServer(
+        name,
+        "http",
+        url=expand(url, os.environ),
+        headers=_expanded(headers),
+        http_timeout=http_timeout,
+        prefix=prefix,
+        resources=resources,
+        required=required,
+        liveness=liveness,
+    )
+    return McpSource([server], name=name, **settings)
+
+
+def _expanded(values: Mapping[str, str]) -> dict[str, str]:
+    return {key: expand(value, os.environ) for key, value in values.items()}

@@ -1,0 +1,206 @@
+"""A raw MCP server on stdio: standard library only, up in 20 ms, and it misbehaves on demand.
+
+    python -S -I raw.py [key=value …]
+
+era=legacy|modern|silent   which protocol it speaks; silent is legacy and ignores what it does not know
+version=V                  the protocol version it answers `initialize` with
+tools=JSON                 more tools for its list, or tools=@FILE, read at each start
+per_page=N                 page size of tools/list
+cursor=same|empty|pair     a tools/list that never ends
+list=error|hang            a tools/list that fails, or never answers
+ping=error|hang            likewise
+start=hang                 reads, and never answers anything
+banner=1                   writes to stdout what is no message
+stderr=N                   writes N bytes to stderr first
+stubborn=1                 ignores SIGTERM and the end of its input
+child=same|setsid          starts a sleeping process that inherits its pipes
+ledger=FILE                what `act` and `act_and_die` write a line to
+starts=FILE                gets a line at each start
+die=list                   dies after its first tools/list was answered
+token=X                    nothing: for finding the process
+"""
+
+import base64
+import json
+import os
+import signal
+import sys
+import time
+
+OPT = dict(arg.split("=", 1) for arg in sys.argv[1:])
+ERA = OPT.get("era", "legacy")
+NOTES = []  # notifications received
+META = {"resultType": "complete"} if ERA == "modern" else {}
+PNG = base64.b64encode(b"\x89PNG-bytes").decode()
+
+
+def tool(name, **properties):
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"name": name, "description": f"{name} of the raw server", "inputSchema": schema}
+
+
+TOOLS = [
+    tool("echo", text={"type": "string"}),
+    *map(tool, ["pid", "act", "act_and_die", "hang", "fail", "error", "image", "mixed", "env"]),
+    *map(tool, ["notes", "progress", "sloppy", "unreadable", "ask", "fail_structured", "both"]),
+    tool("block", seconds={"type": "number"}),
+    tool("big", n={"type": "integer"}),
+]
+
+
+def send(message):
+    data = memoryview((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def text(value, **more):
+    return {"content": [{"type": "text", "text": value}], **more}
+
+
+def note(path, line):
+    if path:
+        with open(path, "a") as file:
+            file.write(line + "\n")
+
+
+def listed():
+    more = OPT.get("tools", "[]")
+    if more.startswith("@"):
+        with open(more[1:]) as file:
+            more = file.read()
+    return [*json.loads(more), *TOOLS] if "only" not in OPT else json.loads(more)
+
+
+def list_tools(params):
+    tools, cursor = listed(), (params or {}).get("cursor")
+    kind = OPT.get("cursor")
+    if kind == "same":
+        return {"tools": tools, "nextCursor": "8"}
+    if kind == "empty":
+        return {"tools": tools, "nextCursor": ""}
+    if kind == "pair":
+        return {"tools": tools, "nextCursor": "B" if cursor == "A" else "A"}
+    size = int(OPT.get("per_page", len(tools) or 1))
+    at = int(cursor.removeprefix("ÄÖ=")) if cursor else 0
+    page = {"tools": tools[at : at + size]}
+    if at + size < len(tools):
+        page["nextCursor"] = f"ÄÖ={at + size}"
+    return page
+
+
+def call(id, name, arguments, meta):
+    token = (meta or {}).get("progressToken")
+    if name == "echo":
+        return text(arguments.get("text", ""))
+    if name == "pid":
+        return text(str(os.getpid()), structuredContent={"pid": os.getpid()})
+    if name == "env":
+        return text(json.dumps(dict(os.environ)))
+    if name in ("act", "act_and_die"):
+        note(OPT.get("ledger"), name)
+        if name == "act_and_die":
+            os._exit(1)
+        return text("done")
+    if name in ("hang", "progress"):
+        for step in (1, 2):
+            values = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
+            send({"method": "notifications/progress", "params": values})
+        return None if name == "hang" else text("finished")
+    if name == "fail":
+        return text("no such row", isError=True)
+    if name == "fail_structured":
+        return text("db down", isError=True, structuredContent={"answer": 42})
+    if name == "both":
+        return text("forty-two", structuredContent={"answer": 42})
+    if name == "error":
+        send({"id": id, "error": {"code": -32602, "message": "no such thing"}})
+        return None
+    if name == "image":
+        return {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
+    if name == "mixed":
+        return {"content": [{"type": "hologram", "x": 1}, {"type": "text", "text": "\u2028ok\x85"}]}
+    if name == "notes":
+        return text(json.dumps(NOTES))
+    if name == "sloppy":
+        return {"content": "not a list", "structuredContent": [1, 2]}
+    if name == "unreadable":
+        os.write(1, b'{"jsonrpc": "2.0", "id": %d, "result": {"a": "\\ud800"}}\n' % id)
+        return None
+    if name == "ask":
+        return {"resultType": "input_required", "inputRequests": {}}
+    if name == "block":
+        time.sleep(arguments["seconds"])
+        return text("awake")
+    if name == "big":
+        return text("x" * arguments["n"])
+    return {**text(f"unknown tool {name}"), "isError": True}
+
+
+def answer(message):
+    method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if id is None:
+        NOTES.append({"method": method, "params": params})
+        return None
+    if method == "server/discover" and ERA == "modern":
+        result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        return {**result, **META, "ttlMs": 0, "cacheScope": "private"}
+    if method == "initialize" and ERA != "modern":
+        who = {"name": "raw", "version": "1"}
+        version = OPT.get("version", "2025-11-25")
+        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": who}
+    if method == "tools/list":
+        if OPT.get("list") == "hang":
+            return None
+        if OPT.get("list") != "error":
+            return list_tools(params) | META
+    if method == "tools/call":
+        result = call(id, params["name"], params.get("arguments") or {}, params.get("_meta"))
+        return result and {**META, **result}
+    if method == "ping" and ERA != "modern" and OPT.get("ping") != "error":
+        return None if OPT.get("ping") == "hang" else {}
+    if method == "subscriptions/listen" and ERA == "modern":
+        meta = {"io.modelcontextprotocol/subscriptionId": id}
+        values = {"_meta": meta, "notifications": {}}
+        send({"method": "notifications/subscriptions/acknowledged", "params": values})
+        return None
+    if ERA == "silent" and method == "server/discover":
+        return None
+    send({"id": id, "error": {"code": -32601, "message": f"no method {method}"}})
+    return None
+
+
+def main():
+    note(OPT.get("starts"), str(os.getpid()))
+    if "stderr" in OPT:
+        size = int(OPT["stderr"])
+        os.write(2, b"first line of stderr\n")
+        for _ in range(size // 1024):
+            os.write(2, b"e" * 1023 + b"\n")
+        os.write(2, b"last line of stderr\n")
+    if "stubborn" in OPT:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "child" in OPT and os.fork() == 0:
+        if OPT["child"] == "setsid":
+            os.setsid()
+        os.execv("/bin/sleep", ["sleep", "600"])
+    if "banner" in OPT:
+        os.write(1, b"Welcome to the raw server!\n\n{not json}\n[1, 2\n\xff\xfe\n")
+    buffer = b""
+    while chunk := os.read(0, 1 << 20):
+        buffer += chunk
+        *lines, buffer = buffer.split(b"\n")
+        for line in lines:
+            if OPT.get("start") == "hang":
+                continue
+            message = json.loads(line)
+            result = answer(message)
+            if result is not None:
+                send({"id": message["id"], "result": result})
+            if OPT.get("die") == "list" and message.get("method") == "tools/list":
+                os._exit(3)
+    while "stubborn" in OPT:
+        time.sleep(60)
+
+
+main()
