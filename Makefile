@@ -28,7 +28,7 @@ $(VENV)/.check: $(VENV)/.test pyproject.toml
 	@touch $@
 
 run: $(VENV)/.run ## a scripted conversation with real MCP servers and Python tools
-	$(BIN)/toolcrib run examples/workshop.yaml --script examples/workshop.run.yaml
+	@PATH="$(CURDIR)/$(BIN):$$PATH" toolcrib run examples/workshop.yaml
 
 test: $(VENV)/.test ## every test
 	$(BIN)/python -m pytest

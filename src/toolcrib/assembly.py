@@ -248,7 +248,10 @@ def _sources(items: Iterable[Item]) -> tuple[Source, ...]:
 
 def _follow(index: Index, change: Change) -> None:
     index.update(
-        [document_of(entry.definition, entry.owner) for entry in (*change.added, *change.replaced)],
+        [
+            document_of(entry.definition, entry.source)
+            for entry in (*change.added, *change.replaced)
+        ],
         [entry.name for entry in change.removed],
     )
 

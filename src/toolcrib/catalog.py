@@ -30,6 +30,7 @@ class Entry:
         "original",
         "owner",
         "policy",
+        "source",
         "tool",
         "withdrawn",
     )
@@ -39,6 +40,7 @@ class Entry:
         self.definition: ToolDefinition = tool.definition
         self.name = self.definition.name
         self.owner = owner
+        self.source: str = getattr(tool, "source", "") or owner
         self.original: str = getattr(tool, "original", self.name)
         own = getattr(tool, "policy", NO_POLICY)
         self.policy: Policy = policies.of(self.name, own if isinstance(own, Policy) else NO_POLICY)
@@ -84,7 +86,7 @@ class Catalog:
 
     @cached_property
     def _by_origin(self) -> dict[tuple[str, str], Entry]:
-        return {(entry.owner, entry.original): entry for entry in self._entries.values()}
+        return {(entry.source, entry.original): entry for entry in self._entries.values()}
 
     def nearest(self, name: str, accept: Callable[[Entry], bool], most: int = 3) -> list[str]:
         """At most `most` names like `name` among the entries that `accept` takes, best first."""

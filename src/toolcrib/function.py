@@ -56,6 +56,7 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
         self.policy = policy
         self.kind = "function"
         self.original = name or _name_of(function)
+        self.source = ""
         self.on_close = None
         self._description = description
         self._annotations = annotations

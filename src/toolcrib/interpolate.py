@@ -32,6 +32,8 @@ _FOUND = re.compile(
 of a YAML flow mapping must not leave it behind, it would end the mapping."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LOOK = 256
+"""Characters looked at to say what a fault is: a hostile text may hold a hundred thousand of them."""
 _KNOWN = "known are ${env:NAME}, ${env:NAME:-default} and ${base}; write $${ for a literal ${"
 
 
@@ -105,7 +107,7 @@ def expand(text: str, environ: Mapping[str, str], base: str | Path | None = None
 
 def _fault(text: str, start: int) -> str:
     """What is wrong with the reference that begins at `start`."""
-    line = re.split(r"[\r\n]", text[start + 2 :], maxsplit=1)[0]
+    line = re.split(r"[\r\n]", text[start + 2 : start + _LOOK], maxsplit=1)[0]
     inner, closed, _ = line.partition("}")
     if "${" in inner:
         return "a reference within a reference: a default is plain text, it cannot hold another ${"

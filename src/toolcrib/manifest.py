@@ -56,6 +56,7 @@ class ManifestTool(Generic[P]):
         *,
         policy: Policy = NO_POLICY,
         kind: str = "tool",
+        source: str = "",
         original: str = "",
         close: Callable[[], object] | None = None,
     ) -> None:
@@ -65,6 +66,8 @@ class ManifestTool(Generic[P]):
         self.kind = kind
         self.original = original or definition.name
         """What the tool's source calls it."""
+        self.source = source
+        """The source's own name, where one owner publishes the tools of several (MCP servers)."""
         self.on_close = close
 
     @property

@@ -2,8 +2,8 @@
 
     python -S -I raw.py [key=value …]
 
-era=legacy|modern|silent   which protocol it speaks; silent is legacy and ignores what it does not know
-version=V                  the protocol version it answers `initialize` with
+era=legacy|modern|silent   the protocol it speaks; silent is legacy, and ignores unknown methods
+version=V                  the version it answers `initialize` with
 tools=JSON                 more tools for its list, or tools=@FILE, read at each start
 per_page=N                 page size of tools/list
 cursor=same|empty|pair     a tools/list that never ends
@@ -104,7 +104,12 @@ def call(id, name, arguments, meta):
         return text("done")
     if name in ("hang", "progress"):
         for step in (1, 2):
-            values = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
+            values = {
+                "progressToken": token,
+                "progress": step,
+                "total": 2,
+                "message": f"step {step}",
+            }
             send({"method": "notifications/progress", "params": values})
         return None if name == "hang" else text("finished")
     if name == "fail":

@@ -110,8 +110,8 @@ class _Reader:
         except YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
             self._stop(self._complaint(error), mark.line + 1 if mark is not None else 0)
-        except (ValueError, LookupError, TypeError, AssertionError, RecursionError) as error:
-            # Faults of the parser itself, on text nobody would write.
+        except Exception as error:
+            # A fault of the parser itself, such as OverflowError at "\UFFFFFFFF".
             self._stop(f"not valid YAML ({type(error).__name__} in the parser)", 0)
 
     def _complaint(self, error: YAMLError) -> str:

@@ -1,0 +1,97 @@
+"""The commands and their options. What they print is `render`, what they do `commands`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolcrib.cli import commands
+from toolcrib.cli.exits import Exit, guarded
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Tools for LLM agents: what there is, finding the right one, calling it.",
+    epilog="Exit codes: 0 fine · 1 a call failed · 2 usage · 3 configuration.",
+)
+
+File = Annotated[Path, typer.Argument(help="The deployment file", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of tables")]
+Name = Annotated[
+    str | None, typer.Option("--assembly", help="Which assembly, where the file has several")
+]
+Scopes = Annotated[
+    list[str] | None, typer.Option("--scope", help="A scope granted to you; may be repeated")
+]
+
+
+@app.command("list")
+def list_tools(file: File, json: Json = False, assembly: Name = None) -> None:
+    """What tools there are: name, source, exposure, bytes."""
+    guarded(commands.list_tools(file, assembly, json))
+
+
+@app.command()
+def search(
+    file: File,
+    query: Annotated[str, typer.Argument(help="The task in a few words, or a tool's name")],
+    limit: Annotated[int, typer.Option(min=1, help="How many tools at most")] = 8,
+    json: Json = False,
+    assembly: Name = None,
+) -> None:
+    """Which tools fit a task, best first."""
+    guarded(commands.search(file, assembly, query, limit, json))
+
+
+@app.command()
+def call(
+    file: File,
+    name: Annotated[str, typer.Argument(help="The tool's name, or source/tool")],
+    arguments: Annotated[str, typer.Argument(help="A JSON object")] = "{}",
+    json: Json = False,
+    assembly: Name = None,
+    scope: Scopes = None,
+) -> None:
+    """Calls one tool and prints its result."""
+    guarded(commands.call(file, assembly, name, arguments, tuple(scope or ()), json))
+
+
+@app.command()
+def run(
+    file: File,
+    script: Annotated[
+        Path | None, typer.Option(help="The conversation; default: FILE with .run.yaml")
+    ] = None,
+    json: Json = False,
+    assembly: Name = None,
+) -> None:
+    """Plays a scripted conversation and shows what each round saw, called and got."""
+    guarded(commands.run(file, assembly, script or file.with_suffix(".run.yaml"), json))
+
+
+@app.command()
+def check(file: File, json: Json = False) -> None:
+    """Checks a deployment file without starting anything; prints every problem."""
+    guarded(commands.check(file, json))
+
+
+def main() -> None:
+    """The entry point of the `toolcrib` command."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as leave:
+        sys.exit(leave.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except Exception as error:
+        show = getattr(error, "show", None)  # a usage error of click's own
+        if show is None:
+            raise
+        show()
+        sys.exit(Exit.USAGE)

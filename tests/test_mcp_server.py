@@ -1,0 +1,110 @@
+"""What a user declares of MCP servers (rules A9)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from toolcrib.errors import ConfigurationError, InvalidDefinition
+from toolcrib.sources import mcp
+from toolcrib.sources.mcp import McpServer, McpSource
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"name": " ", "transport": "stdio", "command": "x"}, "name"),
+    ({"name": "a", "transport": ""}, "transport"),
+    ({"name": "a", "transport": "sse"}, "stdio or http"),
+    ({"name": "a", "transport": "stdio"}, "needs a command"),
+    ({"name": "a", "transport": "stdio", "command": "x", "url": "http://h"}, "no url"),
+    ({"name": "a", "transport": "stdio", "command": "x", "headers": {"K": "v"}}, "no headers"),
+    ({"name": "a", "transport": "stdio", "command": "x\0"}, "NUL"),
+    ({"name": "a", "transport": "http"}, "needs a url"),
+    ({"name": "a", "transport": "http", "url": "http://h", "command": "x"}, "no command"),
+    ({"name": "a", "transport": "http", "url": "http://h", "args": ("x",)}, "no args"),
+    ({"name": "a", "transport": "http", "url": "http://h", "env": {"K": "v"}}, "no env"),
+    ({"name": "a", "transport": "http", "url": "ftp://h"}, "http"),
+    ({"name": "a", "transport": "http", "url": "http://"}, "http"),
+    ({"name": "a", "transport": "http", "url": "http://h", "http_timeout": 0}, "http_timeout"),
+    ({"name": "a", "transport": "http", "url": "http://h", "http_timeout": -1.0}, "http_timeout"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_A9_1_a_wrong_declaration_is_refused_in_clear_words(given: dict[str, Any], said: str):
+    with pytest.raises(InvalidDefinition, match=said):
+        McpServer(**given)
+
+
+@pytest.mark.parametrize("seconds", [-5.0, float("nan"), float("inf")])
+def test_A9_2_liveness_is_positive_or_off(seconds: float):
+    with pytest.raises(InvalidDefinition, match="liveness"):
+        McpServer("a", "stdio", command="x", liveness=seconds)
+    with pytest.raises(InvalidDefinition, match="liveness"):
+        McpSource([McpServer("a", "stdio", command="x")], liveness=seconds)
+    assert McpServer("a", "stdio", command="x", liveness=0.0).liveness == 0.0
+
+
+@pytest.mark.parametrize(
+    ("prefix", "namespace"), [(None, "files__"), ("fs", "fs__"), ("fs_", "fs_"), ("", "")]
+)
+def test_A11_1_prefix(prefix: str | None, namespace: str):
+    assert McpServer("files", "stdio", command="x", prefix=prefix).namespace == namespace
+
+
+def test_secrets_stay_out_of_repr():
+    stdio = McpServer("a", "stdio", command="x", args=("--key=s3cret!",), env={"K": "s3cret!"})
+    http = McpServer("a", "http", url="https://u:s3cret!@h/?k=s3cret!", headers={"A": "s3cret!"})
+    assert "s3cret" not in repr(stdio) + repr(http)
+
+
+def test_RS15_declared_values_are_masked_whole_and_in_part():
+    http = McpServer(
+        "a", "http", url="https://h/?k=queryval1", headers={"A": "Bearer abc-123456", "B": "no"}
+    )
+    said = http.masked("token abc-123456 for https://h/?k=queryval1 says no")
+    assert "abc-123456" not in said
+    assert "queryval1" not in said
+    assert said.endswith("says no")
+
+
+def test_a_server_is_frozen():
+    server = McpServer("a", "stdio", command="x", args=["y"])  # type: ignore[arg-type]
+    assert server.args == ("y",)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        server.name = "b"  # type: ignore[misc]
+
+
+def test_A9_1_names_are_unique_and_there_is_at_least_one():
+    one = McpServer("a", "stdio", command="x")
+    with pytest.raises(InvalidDefinition, match="'a'"):
+        McpSource([one, one])
+    with pytest.raises(InvalidDefinition, match="no server"):
+        McpSource([])
+    with pytest.raises(InvalidDefinition, match="seconds > 0"):
+        McpSource([one], first_backoff=0.0)
+
+
+def test_T_A21_servers_are_sorted_by_name():
+    servers = [McpServer(name, "stdio", command="x") for name in "cab"]
+    assert [server.name for server in McpSource(servers).servers] == ["a", "b", "c"]
+
+
+def test_A9_4_stdio_and_http_expand_references_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TOKEN", "${env:OTHER}")
+    a = mcp.stdio("a", "x", "--t=${env:TOKEN}", env={"T": "${env:TOKEN}"}).servers[0]
+    b = mcp.http("b", "http://h/${env:TOKEN}", headers={"A": "Bearer ${env:TOKEN}"}).servers[0]
+    assert (a.args, dict(a.env)) == (("--t=${env:OTHER}",), {"T": "${env:OTHER}"})
+    assert (b.url, dict(b.headers)) == ("http://h/${env:OTHER}", {"A": "Bearer ${env:OTHER}"})
+    assert McpServer("c", "stdio", command="x", args=("${env:TOKEN}",)).args == ("${env:TOKEN}",)
+
+
+def test_A9_4_an_unset_variable_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("NOT_SET_HERE", raising=False)
+    with pytest.raises(ConfigurationError, match="NOT_SET_HERE"):
+        mcp.http("a", "http://h", headers={"A": "${env:NOT_SET_HERE}"})
+
+
+def test_the_short_way_names_the_source_after_its_server():
+    assert mcp.stdio("fs", "x").name == "fs"
+    assert mcp.stdio("fs", "x", prefix="", resources=True, required=True).servers[0].required
