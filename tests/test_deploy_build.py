@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,10 @@ from toolcrib.function import tool
 from toolcrib.registry import Registry
 from toolcrib.sources import FunctionSource, Publish
 from toolcrib.sources.mcp import McpSource
+from toolcrib.tool import CallContext, Tool
 
 GUIDE = Path(__file__).parent / "data" / "guide_a"
+RAW = Path(__file__).parent / "servers" / "raw.py"
 
 
 @tool
@@ -68,6 +73,28 @@ def test_guide_A_mcp_servers() -> None:
     assert (remote.url, remote.http_timeout) == ("https://mcp.example.com/mcp", 30.0)
 
 
+async def test_guide_A_mcp_servers_with_a_command_that_exists() -> None:
+    text = (GUIDE / "mcp_servers.yaml").read_text()
+    text = text.replace("npx", sys.executable)
+    text = text.replace('["-y", "@modelcontextprotocol/server-filesystem"]', f'["{RAW}"]')
+    built = loads(text, {"MCP_TOKEN": "a: #b"}).build("sim")
+    published: dict[str, Tool] = {}
+
+    def publish(tools: Iterable[Tool]) -> None:
+        published.update((one.definition.name, one) for one in tools)
+
+    opening = asyncio.create_task(built.resource.open(publish))
+    try:
+        await built.resource.wait_ready(10)  # the required one; the other cannot be reached
+        assert "fs__echo" in published
+        assert "fs__list_resources" in published
+        result = await published["fs__env"].execute(CallContext("fs__env"), "{}")
+        assert "a: #b" in str(result)
+    finally:
+        opening.cancel()
+        await built.close()
+
+
 def test_guide_A_mcp_servers_need_their_token() -> None:
     with pytest.raises(ConfigurationError) as caught:
         load(GUIDE / "mcp_servers.yaml", {})
@@ -97,13 +124,13 @@ def test_the_only_assembly_is_built_else_the_one_that_is_named() -> None:
     deployment = loads(TWO, {}, types=with_sim(), file="f.yaml")
     assert deployment.assemblies == ("first", "second")
     assert list(deployment.build("second").made) == ["b", "second"]
-    with pytest.raises(NotFound, match="f.yaml has several assemblies, name one: first, second"):
+    with pytest.raises(NotFound, match=r"f\.yaml has several assemblies, name one: first, second"):
         deployment.build()
-    with pytest.raises(NotFound, match="no resource 'frist' in f.yaml, did you mean 'first'"):
+    with pytest.raises(NotFound, match=r"no resource 'frist' in f\.yaml, did you mean 'first'"):
         deployment.build("frist")
-    with pytest.raises(NotFound, match="has no tool.Assembly"):
+    with pytest.raises(NotFound, match=r"has no tool\.Assembly"):
         loads("resources: {}\n", {}).build()
-    with pytest.raises(NotFound, match="'a' is a tool.Source, not a tool.Assembly"):
+    with pytest.raises(NotFound, match=r"'a' is a tool\.Source, not a tool\.Assembly"):
         _ = deployment.build("a").assembly
 
 
@@ -186,14 +213,12 @@ def test_checking_starts_nothing_and_making_opens_nothing() -> None:
 def test_what_cannot_be_made_has_a_line_and_the_rest_is_closed_in_reverse() -> None:
     log: list[str] = []
     deployment = loads(three("fail"), {}, types=recording(log), file="f.yaml")
-    with pytest.raises(ConfigurationError, match="^f.yaml:5: resources.c: cannot be made$"):
+    with pytest.raises(ConfigurationError, match=r"^f\.yaml:5: resources\.c: cannot be made$"):
         deployment.build()
     assert log == ["make c", "close b", "close a"]
 
 
 async def test_within_a_running_loop_that_closing_happens_too() -> None:
-    import asyncio
-
     log: list[str] = []
     with pytest.raises(ConfigurationError):
         loads(three("fail"), {}, types=recording(log)).build()

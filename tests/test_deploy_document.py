@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -94,6 +95,25 @@ def test_references_in_comments_do_not_exist() -> None:
     assert parsed("# ${env:NOPE} ${broken\na: b # ${x ${y}}\n") == {"a": "b"}
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{A: ${env:X:-${env:Y}}}", "a reference within a reference"),
+        ("{A: ${X}, B: c}", "unknown reference ${X}: did you mean ${env:X}?"),
+        ("{A: ${env:X, B: c}", "'X, B: c' is not the name of an environment variable"),
+        ("{A: ${env:X:-{}}", "the default in ${env:X:-…} holds a brace"),
+        ("{A: b${", "not valid YAML"),
+        ("A: b${env:X", "a reference without its end"),
+    ],
+)
+def test_a_broken_reference_is_reported_as_that_wherever_it_can_be(text: str, fault: str) -> None:
+    settings = f"{{tools: ['textwrap:dedent'], path: {text}}}"
+    source = f"{{kind: tool.Source, impl: functions, settings: {settings}}}"
+    with pytest.raises(ConfigurationError) as caught:
+        loads(f"resources:\n  s: {source}" if text[0] == "{" else text, {"X": "x"})
+    assert fault in str(caught.value) or "expected a text, got a mapping" in str(caught.value)
+
+
 def test_a_file_cannot_forge_what_stands_for_a_reference() -> None:
     text = 'a: ["$0000000000000000.0$", "\\x240.0$", "${env:TOKEN}"]'
     assert parsed(text) == {"a": ["$0000000000000000.0$", "$0.0$", "t"]}
@@ -145,8 +165,6 @@ def test_nodes_know_their_lines() -> None:
     ],
 )
 def test_what_deployment_files_do_not_have_is_refused_with_its_line(text: str, fault: str) -> None:
-    import re
-
     found = faults(text)
     assert any(re.match(fault.replace(".yaml", r"\.yaml"), one) for one in found), found
 

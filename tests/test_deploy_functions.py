@@ -70,7 +70,9 @@ def deployment(directory: Path, settings: str, path: str = "path: ., ") -> Deplo
 
 
 def names(directory: Path, settings: str) -> list[str]:
-    return [one.definition.name for one in deployment(directory, settings).build("s").resource.tools]
+    return [
+        one.definition.name for one in deployment(directory, settings).build("s").resource.tools
+    ]
 
 
 def fault_of(directory: Path, settings: str, path: str = "path: ., ") -> str:
@@ -116,7 +118,7 @@ def test_the_directory_is_on_the_import_path_only_meanwhile(tmp_path: Path, pack
     [
         ("", "settings: names no tools: list modules or tools"),
         ("modules: []", "settings: names no tools"),
-        ("modules: [P.nope]", "settings.modules[0]: no module 'P.nope' in "),
+        ("modules: [P.nope]", "settings.modules[0]: no module 'P.nope' on path or the import"),
         ("modules: ['P.own:add']", "modules[0]: expected the name of a module"),
         ("modules: [a b]", "modules[0]: expected the name of a module"),
         ("modules: [P.none]", "modules[0]: module 'P.none' makes no tools: decorate functions"),
@@ -136,6 +138,18 @@ def test_what_cannot_be_imported_is_said_at_its_place(
     found = fault_of(tmp_path, settings.replace("P.", f"{package}."))
     assert fault.replace("P.", f"{package}.") in found
     assert found.startswith("resources.s.settings")
+
+
+def test_a_path_from_the_environment_is_not_shown(tmp_path: Path, package: str) -> None:
+    file = tmp_path / "f.yaml"
+    for value in ("hunter2", f"{package}.bad", f"{package}.none", f"{package}.nope"):
+        file.write_text(
+            "resources: {s: {kind: tool.Source, impl: functions,"
+            " settings: {path: ., modules: [${env:M}]}}}"
+        )
+        with pytest.raises(ConfigurationError) as caught:
+            load(file, {"M": value}).build("s")
+        assert value not in str(caught.value)
 
 
 def test_names_that_only_running_the_module_binds_are_left_to_the_build(

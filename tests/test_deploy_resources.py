@@ -178,7 +178,7 @@ def test_a_host_registers_types_of_its_own() -> None:
     types.register("tool.Source", "sim", build, settings=record(dict, {"n": integer()}))
     text = "resources: {s: {kind: tool.Source, impl: sim, settings: {n: 3}}}"
     assert loads(text, {}, types=types).build("s").resource.name == "s-3"
-    with pytest.raises(Conflict, match="'sim' of kind 'tool.Source'"):
+    with pytest.raises(Conflict, match=r"'sim' of kind 'tool\.Source'"):
         types.register("tool.Source", "sim", build)
     assert faults(text)[0].startswith("f.yaml:1: resources.s.impl: unknown impl 'sim'")
 
@@ -190,7 +190,7 @@ def test_a_host_hands_in_resources_of_its_own() -> None:
     assert deployment.build().assembly.sources == (mine,)
     with pytest.raises(ConfigurationError, match="no resource 'mine'"):
         loads(text, {})
-    with pytest.raises(ConfigurationError, match="is a tool.Registry, expected a tool.Source"):
+    with pytest.raises(ConfigurationError, match=r"is a tool\.Registry, expected a tool\.Source"):
         loads(text, {}, given={"mine": Registry()})
     with pytest.raises(ConfigurationError, match="tools: the host hands in a resource of this"):
         loads(text, {}, given={"mine": mine, "tools": mine})

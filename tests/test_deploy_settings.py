@@ -305,8 +305,7 @@ def test_A9_1_there_is_at_least_one_server_and_each_has_its_own_name() -> None:
     text = SERVER.format(more="", server=f"{{{STDIO}}}\n        - {{{STDIO}}}")
     (fault,) = refused(loads, text, {}, file="f.yaml")
     assert fault == (
-        "f.yaml:10: resources.mcp.settings.servers[1].name:"
-        " server name 'a' is taken by servers[0]"
+        "f.yaml:10: resources.mcp.settings.servers[1].name: server name 'a' is taken by servers[0]"
     )
     empty = "resources: {mcp: {kind: tool.Source, impl: mcp, settings: {servers: []}}}"
     assert "expected at least 1, got none" in refused(loads, empty, {})[0]

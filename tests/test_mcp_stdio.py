@@ -496,7 +496,7 @@ async def test_MC04_a_server_that_ignores_eof_and_sigterm_is_killed():
 
 async def test_MC03_the_children_of_a_launcher_end_with_it():
     token = uuid.uuid4().hex
-    line = f"{sys.executable} -S -I {RAW} token={token} <&0 & wait"
+    line = f"exec 3<&0; {sys.executable} -S -I {RAW} token={token} <&3 & wait"
     server = McpServer("raw", "stdio", command="/bin/sh", args=("-c", line))
     async with hosting(source(server)) as host:
         assert len(with_token(token)) == 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jiter
@@ -142,7 +142,7 @@ def coerce(
     takes its type and no string; null is dropped where the parameter is optional and takes no null.
     """
     properties = _properties(schema)
-    required: Collection[str] = schema.get("required", ())
+    required: set[str] = set(schema.get("required") or ())
     result: dict[str, Any] = {}
     repairs: list[str] = []
     for name, value in values.items():
@@ -174,7 +174,8 @@ def _types(schema: object, root: Mapping[str, Any], depth: int = 0) -> set[str]:
         return set()
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        return _types((root.get("$defs") or {}).get(reference[8:]), root, depth + 1)
+        definitions: dict[str, Any] = root.get("$defs") or {}
+        return _types(definitions.get(reference[8:]), root, depth + 1)
     if (said := schema.get("type")) is not None:
         return {said} if isinstance(said, str) else set(said)
     if is_array(allowed := schema.get("enum")):
@@ -192,7 +193,7 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 def accepted(schema: Mapping[str, Any]) -> str:
     """The accepted names as text for the model: `a (required), b`."""
     properties = _properties(schema)
-    required = set(schema.get("required") or ())
+    required: set[str] = set(schema.get("required") or ())
     names = [f"{name} (required)" if name in required else name for name in properties]
     return ", ".join(names) or "none"
 

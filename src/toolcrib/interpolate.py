@@ -33,7 +33,7 @@ of a YAML flow mapping must not leave it behind, it would end the mapping."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LOOK = 256
-"""Characters looked at to say what a fault is: a hostile text may hold a hundred thousand of them."""
+"""Characters looked at to say what a fault is: a hostile text may hold a hundred thousand."""
 _KNOWN = "known are ${env:NAME}, ${env:NAME:-default} and ${base}; write $${ for a literal ${"
 
 

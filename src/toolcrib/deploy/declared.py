@@ -174,7 +174,7 @@ def _name(at: At, dependency: Dependency, known: _Known, already: set[str]) -> s
         near = did_you_mean(at.notes, wanted, known.kinds)
         at.reject(f"no resource {at.shown} in this file{near}")
     kind = known.kinds[wanted]
-    if kind is not None and kind != dependency.kind:
+    if kind in known.types.kinds and kind != dependency.kind:
         at.reject(f"resource {at.shown} is a {kind}, expected a {dependency.kind}")
     if wanted in already:
         at.reject(f"resource {at.shown} is named twice")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TypeAlias, cast
 
@@ -97,6 +97,7 @@ def _single(at: At, where: str | None) -> ImportPath:
 
 
 def _checked(at: At, path: ImportPath) -> ImportPath:
+    path = replace(path, secret=at.text_node().from_outside)
     if fault := fault_of(path):
         at.reject(fault)
     return path
@@ -124,8 +125,7 @@ def _tools_of(path: ImportPath, module: object) -> Iterator[Tool]:
             yield value
     if not found:
         raise ConfigurationError(
-            f"module {path.module!r} makes no tools: decorate functions with @tool, or name them"
-            " under tools"
+            f"module {path} makes no tools: decorate functions with @tool, or name them under tools"
         )
 
 
@@ -136,5 +136,5 @@ def _tool_of(path: ImportPath, value: object) -> Iterator[Tool]:
         yield cast("Tool", tool(value))
     else:
         raise ConfigurationError(
-            f"{str(path)!r} is neither a tool nor a function, but of type {type(value).__name__}"
+            f"{path} is neither a tool nor a function, but of type {type(value).__name__}"
         )

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -28,14 +28,19 @@ _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*\Z")
 
 @dataclass(frozen=True, slots=True)
 class ImportPath:
-    """A module, or with `attribute` something in it. `directory` is looked at before `sys.path`."""
+    """A module, or with `attribute` something in it. `directory` is looked at before `sys.path`;
+    `secret` keeps the names out of messages."""
 
-    module: str
-    attribute: str = ""
-    directory: str | None = None
+    module: str = field(repr=False)
+    attribute: str = field(default="", repr=False)
+    directory: str | None = field(default=None, repr=False)
+    secret: bool = False
 
     def __str__(self) -> str:
-        return f"{self.module}:{self.attribute}" if self.attribute else self.module
+        return self.shown(f"{self.module}:{self.attribute}" if self.attribute else self.module)
+
+    def shown(self, name: str) -> str:
+        return "(not shown)" if self.secret else repr(name)
 
 
 def parse_import_path(text: str, directory: str | None = None) -> ImportPath | None:
@@ -54,13 +59,14 @@ def fault_of(path: ImportPath) -> str:
     spec = _find(path)
     if known is not None:
         if path.directory is not None and _elsewhere(known, spec):
-            return f"a module {path.module!r} is already imported from somewhere else: rename one"
+            which = path.shown(path.module)
+            return f"a module {which} is already imported from somewhere else: rename one"
         there = ("", *vars(known))
         dynamic = "__getattr__" in there
         return "" if dynamic or _first(path) in there else _no_name(path, there)
     if spec is None:
-        where = f"{path.directory} and " if path.directory else ""
-        return f"no module {path.module!r} in {where}the import path of this Python"
+        where = "path or " if path.directory is not None else ""
+        return f"no module {path.shown(path.module)} on {where}the import path of this Python"
     names = _names_of(spec) if path.attribute else None
     return "" if names is None or _first(path) in names else _no_name(path, names)
 
@@ -71,8 +77,11 @@ def imported(path: ImportPath) -> object:
         try:
             found: object = importlib.import_module(path.module)
         except (Exception, SystemExit) as error:
-            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-            raise ConfigurationError(f"importing {path.module!r} failed: {reason}") from error
+            reason = type(error).__name__
+            if not path.secret:
+                reason = f"{reason}: {error}".partition("\n")[0]
+            which = path.shown(path.module)
+            raise ConfigurationError(f"importing {which} failed: {reason}") from error
     for name in path.attribute.split(".") if path.attribute else ():
         try:
             found = getattr(found, name)
@@ -88,7 +97,7 @@ def _first(path: ImportPath) -> str:
 def _no_name(path: ImportPath, names: Iterable[str]) -> str:
     near = nearest(_first(path), names, 1)
     hint = f", did you mean {near[0]!r}?" if near else ""
-    return f"no {path.attribute!r} in module {path.module!r}{hint}"
+    return f"no {path.shown(path.attribute)} in module {path.shown(path.module)}{hint}"
 
 
 def _find(path: ImportPath) -> ModuleSpec | None:

@@ -31,6 +31,15 @@ __all__ = ["TOO_LARGE", "read"]
 
 TOO_LARGE = f"the file is larger than {MAX_BYTES // 1024} KiB"
 
+_HINTS = {
+    "'\\t'": "indent with spaces: YAML takes no tabs there",
+    "escape character '$'": "a literal ${ is written $${",
+    "<block end>": "is this line indented like its neighbours?",
+    "<stream end>": "a bracket is not closed",
+    "mapping values are not": "indented wrongly? A value with ': ' in it needs quotes",
+}
+"""What the parser's words usually mean."""
+
 
 def read(text: str, file: str = "") -> tuple[Node | None, list[Problem]]:
     """The root of the document and what is wrong with it; None where nothing could be read."""
@@ -119,11 +128,8 @@ class _Reader:
         text = self._cuts.restored(", ".join(str(part) for part in parts if part))
         if not text:
             text = str(getattr(error, "reason", "")) or str(error).partition("\n")[0]
-        if "'\\t'" in text:
-            text += " (indent with spaces: YAML takes no tabs there)"
-        if "escape character '$'" in text:
-            text += " (a literal ${ is written $${)"
-        return f"not valid YAML: {text}"
+        hints = [hint for sign, hint in _HINTS.items() if sign in text]
+        return f"not valid YAML: {text}" + (f" ({hints[0]})" if hints else "")
 
     def _begin_document(self, event: Any, line: int) -> None:
         if self.root is not None:

@@ -5,7 +5,7 @@ Pure: from an exception or an error answer to one of a few meanings, and to word
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 import anyio
 import httpx2
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from toolcrib.sources.mcp.session import UnsupportedVersion
 
 __all__ = [
+    "CLOSED",
     "AnswerLost",
     "Fate",
     "NotSent",
@@ -34,6 +35,9 @@ __all__ = [
     "leaf",
     "words",
 ]
+
+
+CLOSED: Final = "it closed the connection"
 
 
 class Rejected(Exception):
@@ -118,11 +122,11 @@ def words(error: BaseException, status: int = 0) -> str:
     if isinstance(error, MCPError) and status >= 400:
         return f"it answered HTTP {status}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
-        return "it closed the connection"
+        return CLOSED
     if isinstance(error, MCPError):
         return f"it answered with error {error.code}: {error.message[:200]}"
     if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError | EOFError):
-        return "it closed the connection"
+        return CLOSED
     text = str(error).strip().splitlines()
     if isinstance(error, Rejected | UnsupportedVersion | TimeoutError | NotSent):
         return text[0][:1000] if text else "it did not answer in time"

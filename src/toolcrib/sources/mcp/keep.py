@@ -16,7 +16,7 @@ from typing import Any, Final
 import anyio
 
 from toolcrib.errors import NotAvailable
-from toolcrib.sources.mcp.faults import NotSent, is_rejection, words
+from toolcrib.sources.mcp.faults import CLOSED, NotSent, is_rejection, words
 from toolcrib.sources.mcp.health import Connection, Health, Pace, State, delay
 
 __all__ = ["Keeper"]
@@ -152,7 +152,9 @@ class Keeper:
             if is_rejection(fault, status):
                 self._give_up(reason)
                 return None
-        return self._masked(link.how_it_ended or reason)
+        if reason == CLOSED:
+            reason = link.how_it_ended or CLOSED
+        return self._masked(reason)
 
     async def _serve(self, link: Connection) -> None:
         with anyio.fail_after(self._pace.use_timeout):

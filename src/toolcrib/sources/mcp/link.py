@@ -21,6 +21,7 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
 from toolcrib.sources.mcp.faults import (
+    CLOSED,
     AnswerLost,
     NotSent,
     ServerFault,
@@ -136,7 +137,7 @@ class Link:
         self._scope.cancel()
 
     def _lost(self) -> None:
-        self.end("it closed the connection")
+        self.end(CLOSED)
 
     @property
     def how_it_ended(self) -> str:
@@ -186,7 +187,8 @@ class Link:
 
     def _failure(self, error: MCPError, going: Outgoing, modern: bool) -> Exception:
         http = self._process is None
-        gone = self._process is not None and self._process.gone
+        # A server may send the SDK's code for a closed connection as its own.
+        gone = self.ended.is_set() or (self._process is not None and self._process.gone)
         status = going.status
         what = fate(error.code, sent=going.sent, status=status, http=http, modern=modern, gone=gone)
         if status >= 400 and what != "stale":
@@ -200,7 +202,7 @@ class Link:
         if what == "stale":
             self.end("its session is no longer valid")
         elif what == "not_sent" and gone:
-            self.end("it closed the connection")
+            self.end(CLOSED)
         return NotSent(self.reason or words(error, status))
 
     async def probe(self) -> None:
