@@ -265,4 +265,4 @@ async def test_A3_6_a_tool_named_tool_search_is_a_conflict() -> None:
 
 
 def test_a_text_is_a_deployment_too() -> None:
-    assert load(TWO, {}, types=with_sim()).file == ""
+    assert load(TWO, {}, types=with_sim()).file == "<text>"

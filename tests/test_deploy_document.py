@@ -98,20 +98,33 @@ def test_references_in_comments_do_not_exist() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{A: ${env:X:-${env:Y}}}", "a reference within a reference"),
+        ("{A: ${env:X:-${env:Y}}, B: c}", "a reference within a reference"),
         ("{A: ${X}, B: c}", "unknown reference ${X}: did you mean ${env:X}?"),
         ("{A: ${env:X, B: c}", "'X, B: c' is not the name of an environment variable"),
         ("{A: ${env:X:-{}}", "the default in ${env:X:-…} holds a brace"),
-        ("{A: b${", "not valid YAML"),
-        ("A: b${env:X", "a reference without its end"),
+        ("{A: '${env:X:-{}}'}", "the default in ${env:X:-…} holds a brace"),
+        ("\n            A: b${env:X", "a reference without its end"),
+        ("{A: 'b${'}", "a reference without its end"),
     ],
 )
-def test_a_broken_reference_is_reported_as_that_wherever_it_can_be(text: str, fault: str) -> None:
-    settings = f"{{tools: ['textwrap:dedent'], path: {text}}}"
-    source = f"{{kind: tool.Source, impl: functions, settings: {settings}}}"
+def test_a_broken_reference_is_reported_as_that_even_where_yaml_fails(
+    text: str, fault: str
+) -> None:
+    whole = """resources:
+  s:
+    kind: tool.Source
+    impl: mcp
+    settings:
+      servers:
+        - name: a
+          transport: stdio
+          command: run
+          env: """
     with pytest.raises(ConfigurationError) as caught:
-        loads(f"resources:\n  s: {source}" if text[0] == "{" else text, {"X": "x"})
-    assert fault in str(caught.value) or "expected a text, got a mapping" in str(caught.value)
+        loads(whole + text, {"X": "x"})
+    (problem,) = caught.value.problems
+    assert fault in problem.message
+    assert problem.line == 10 + text.count("\n")
 
 
 def test_a_file_cannot_forge_what_stands_for_a_reference() -> None:

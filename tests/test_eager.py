@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from conftest import Plain, ended, outcome
 
+from conftest import Plain, ended, outcome
 from toolcrib import Assembly
 from toolcrib.middleware import timeout
 
@@ -59,6 +59,7 @@ async def same_task_throughout(log: Log) -> None:
     await asyncio.sleep(0.001)
     log.append(asyncio.current_task() is first)
     async with asyncio.timeout(1):
+        await asyncio.sleep(0)
         log.append(asyncio.current_task() is first)
     log.append(first in asyncio.all_tasks())
 

@@ -139,7 +139,8 @@ def coerce(
     """`values` with the slips of models put right where `schema` leaves no doubt, and the repairs.
 
     A string holding a JSON list, object, number or boolean becomes that value where the parameter
-    takes its type and no string; null is dropped where the parameter is optional and takes no null.
+    takes its type and no string; 10.0 becomes 10 where only whole numbers are taken (JSON Schema
+    calls both integers); null is dropped where the parameter is optional and takes no null.
     """
     properties = _properties(schema)
     required: set[str] = set(schema.get("required") or ())
@@ -151,6 +152,9 @@ def coerce(
             repairs.append(f"{name}: null was taken as absent")
         elif isinstance(value, str) and types and "string" not in types:
             result[name] = _from_string(name, value, types, repairs)
+        elif isinstance(value, float) and value.is_integer() and types == {"integer"}:
+            result[name] = int(value)
+            repairs.append(f"{name}: a whole number was sent with a fraction of zero")
         else:
             result[name] = value
     return result, tuple(repairs)

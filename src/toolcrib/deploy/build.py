@@ -43,7 +43,7 @@ class Deployment:
     def choose(self, name: str | None = None) -> str:
         """The resource `name`, by default the file's only assembly. Raises `NotFound` for an
         unknown name, and without one where the file has no assembly, or several."""
-        file, known = self.file or "the deployment", [one.name for one in self.resources]
+        file, known = self.file, [one.name for one in self.resources]
         if name in known:
             return name
         if name is not None:

@@ -114,6 +114,7 @@ class Cuts:
     def __init__(self, original: str) -> None:
         digest = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._marker = re.compile(rf"\${digest}\.(\d+)\$")
+        self._original = original
         self._references = tuple(references(original))
         pieces: list[str] = []
         at = 0
@@ -132,6 +133,13 @@ class Cuts:
                 yield self._references[int(piece)]
             elif piece:
                 yield piece
+
+    def fault_on(self, line: int) -> str:
+        """What is wrong with a reference that begins on that line of the text, if any is."""
+        for reference in self._references:
+            if reference.fault and self._original.count("\n", 0, reference.start) + 1 == line:
+                return reference.fault
+        return ""
 
     def restored(self, text: str) -> str:
         """`text`, a message say, with every marker as the reference it stands for."""

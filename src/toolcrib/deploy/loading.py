@@ -48,7 +48,7 @@ def loads(
     *,
     types: ResourceTypes | None = None,
     given: Mapping[str, object] | None = None,
-    file: str = "",
+    file: str = "<text>",
     base: Path | None = None,
 ) -> Deployment:
     """Like `load`, of a text. `file` is how problems name it; `base` is what `${base}` and relative

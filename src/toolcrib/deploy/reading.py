@@ -118,17 +118,19 @@ class _Reader:
             yield from yaml.parse(self._cuts.text)
         except YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-            self._stop(self._complaint(error), mark.line + 1 if mark is not None else 0)
+            line = mark.line + 1 if mark is not None else 0
+            self._stop(self._complaint(error, line), line)
         except Exception as error:
             # A fault of the parser itself, such as OverflowError at "\UFFFFFFFF".
             self._stop(f"not valid YAML ({type(error).__name__} in the parser)", 0)
 
-    def _complaint(self, error: YAMLError) -> str:
+    def _complaint(self, error: YAMLError, line: int) -> str:
         parts = [getattr(error, name, None) for name in ("context", "problem")]
         text = self._cuts.restored(", ".join(str(part) for part in parts if part))
         if not text:
             text = str(getattr(error, "reason", "")) or str(error).partition("\n")[0]
-        hints = [hint for sign, hint in _HINTS.items() if sign in text]
+        hints = [self._cuts.fault_on(line), *(_HINTS[sign] for sign in _HINTS if sign in text)]
+        hints = [hint for hint in hints if hint]
         return f"not valid YAML: {text}" + (f" ({hints[0]})" if hints else "")
 
     def _begin_document(self, event: Any, line: int) -> None:
