@@ -104,7 +104,7 @@ def test_references_in_comments_do_not_exist() -> None:
         ("{A: ${env:X:-{}}", "the default in ${env:X:-…} holds a brace"),
         ("{A: '${env:X:-{}}'}", "the default in ${env:X:-…} holds a brace"),
         ("\n            A: b${env:X", "a reference without its end"),
-        ("{A: 'b${'}", "a reference without its end"),
+        ("{A: 'b${'}", "unknown reference ${'}"),
     ],
 )
 def test_a_broken_reference_is_reported_as_that_even_where_yaml_fails(

@@ -164,7 +164,9 @@ async def test_MC15_401_in_mid_life_ends_at_once_and_gives_up():
 async def test_MC15_403_for_one_call_leaves_the_connection():
     async with scripted() as (one, host):
         one.on_call = lambda body: (403, {}, b"")
-        assert kind(await host.call("web__act")) == "not_available"
+        result = await host.call("web__act")
+        assert kind(result) == "denied"
+        assert "'web'" in str(result)
         one.on_call = None
         assert str(await host.call("web__act")) == "ok"
         assert host.health("web").attempts == 1
@@ -245,7 +247,21 @@ async def test_MC01_a_modern_server_of_the_sdk_dies_and_comes_back():
             assert str(await host.again("web__add", a=4, b=5)) == "9"
 
 
-async def test_cancelling_over_http_reaches_the_server_and_leaves_the_link_alive():
+async def test_cancelling_a_call_reaches_the_server():
+    async with scripted() as (one, host):
+        one.on_call = lambda body: (0, {}, None)
+        call = asyncio.create_task(host.call("web__act"))
+        await until(lambda: one.calls() == 1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await until(lambda: one.requests[-1][2].get("method") == "notifications/cancelled")
+        one.on_call = None
+        assert str(await host.call("web__act")) == "ok"
+        assert host.health("web").attempts == 1
+
+
+async def test_cancelling_a_call_leaves_a_modern_link_alive():
     port = free_port()
     async with sdk_server(port), hosting(remote(f"http://127.0.0.1:{port}/mcp")) as host:
         await host.ready("web")

@@ -82,9 +82,10 @@ class Scripted:
         if self.peer.script["ping"] is not None:
             raise self.peer.script["ping"]
 
-    async def watch_closure(self) -> None:
+    async def watch_closure(self) -> bool:
         self.peer.listens += 1
         await self.ended.wait()
+        return True
 
     async def request(self, method: str, params: Any, on_progress: Any = None) -> dict[str, Any]:
         raise NotSent("not today")

@@ -10,9 +10,9 @@ import pytest
 from mcp import MCPError
 
 from toolcrib.content import AudioPart, DataPart, FilePart, ImagePart, TextPart
+from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import Rejected, fate, is_rejection, words
 from toolcrib.sources.mcp.health import delay
-from toolcrib.sources.mcp.link import Era
 from toolcrib.sources.mcp.mirror import mirror
 from toolcrib.sources.mcp.pages import MAX_PAGES, all_pages
 from toolcrib.sources.mcp.session import UnsupportedVersion
@@ -241,17 +241,20 @@ def test_A10_2_backoff_doubles_up_to_its_longest():
 
 
 def test_the_era_is_remembered_and_forgotten_when_it_is_wrong():
-    era = Era()
+    era = Era(connect_timeout=5.0)
     era.connected(modern=False)
     assert era.mode == "legacy"
-    era.failed(MCPError(-32000, "Connection closed"))
+    assert not era.failed(MCPError(-32000, "Connection closed"))
     assert era.mode == "legacy"  # a dead server says nothing about its era
-    era.failed(MCPError(-32022, "unsupported"))
+    assert era.failed(MCPError(-32022, "unsupported"))  # so it is no reason to give up
     assert era.mode == "auto"
-    era.failed(TimeoutError())
+    assert not era.failed(TimeoutError())
     assert era.mode == "legacy"  # the probe may have taken all the time
-    era.failed(TimeoutError())
+    assert era.failed(TimeoutError())
     assert era.mode == "auto"
+    patient = Era(connect_timeout=30.0)
+    patient.failed(TimeoutError())
+    assert patient.mode == "auto"  # there was time for both
 
 
 # -- pages

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import signal
+import subprocess
 import sys
 import time
 import uuid
@@ -509,49 +510,32 @@ async def test_MC03_the_children_of_a_launcher_end_with_it():
     await until(lambda: not with_token(token))
 
 
-async def test_MC03_a_forgotten_child_of_the_server_is_ended_too():
-    async with hosting(source(raw(child="same"), stop_timeout=0.2)) as host:
-        process = await host.pid()
-        group = [
-            int(p)
-            for p in os.listdir("/proc")
-            if p.isdigit() and _group(int(p)) == process and int(p) != process
-        ]
-        assert len(group) == 1
-    await until(lambda: not alive(group[0]))
+async def test_MC03_a_forgotten_child_of_the_server_is_ended_too(tmp_path: Path):
+    pids = tmp_path / "pids"
+    async with hosting(source(raw(child="same", pids=pids), stop_timeout=0.2)) as host:
+        await host.call("raw__echo", text="x")
+        child = int(pids.read_text())
+        assert alive(child)
+    await until(lambda: not alive(child))
 
 
-def _group(process: int) -> int:
+async def test_MC04_a_child_that_keeps_the_pipes_cannot_hold_a_call_or_the_closing(tmp_path: Path):
+    pids = tmp_path / "pids"
     try:
-        return os.getpgid(process)
-    except ProcessLookupError:
-        return 0
-
-
-async def test_MC04_a_child_that_keeps_the_pipes_cannot_hold_a_call_or_the_closing():
-    async with hosting(source(raw(child="setsid"), stop_timeout=0.2)) as host:
-        process = await host.pid()
-        sleepers = [p for p in with_token("sleep\x00600") if _parent(p) == process]
-        begun = asyncio.Event()
-        call = asyncio.create_task(host.call("raw__hang", on_progress=lambda p: begun.set()))
-        async with asyncio.timeout(BOUND):
-            await begun.wait()
-        kill(process)
-        result = await call
-        assert result.failure
-        assert result.failure.kind == "outcome_unknown"
-        again = await host.pid()
-        sleepers += [p for p in with_token("sleep\x00600") if _parent(p) == again]
-    for sleeper in sleepers:  # they left the group: ours to end, as the test's own
-        kill(sleeper)
-    assert sleepers
-
-
-def _parent(process: int) -> int:
-    try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
+        async with hosting(source(raw(child="setsid", pids=pids), stop_timeout=0.2)) as host:
+            process = await host.pid()
+            begun = asyncio.Event()
+            call = asyncio.create_task(host.call("raw__hang", on_progress=lambda p: begun.set()))
+            async with asyncio.timeout(BOUND):
+                await begun.wait()
+            kill(process)
+            result = await call
+            assert result.failure
+            assert result.failure.kind == "outcome_unknown"
+            assert await host.pid() != process
+    finally:
+        for child in pids.read_text().split():  # they left the group: the test ends what it started
+            kill(int(child))
 
 
 async def test_A10_5_closing_in_mid_call_ends_the_call():
@@ -612,3 +596,29 @@ async def test_resources_bridge_lists_and_loses_to_the_servers_own_tools():
     async with hosting(source(raw(tools=more, declared={"resources": True}))) as host:
         assert "raw__list_resources" in host.names
         assert host.tool("raw__read_resource").definition.description == "own"
+
+
+async def test_a_hostile_output_schema_cannot_stop_the_loop(tmp_path: Path):
+    schema = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}}
+    echo = {"name": "both", "inputSchema": {"type": "object"}, "outputSchema": schema}
+    evil = {"structuredContent": {"s": "a" * 40 + "!"}, "content": []}
+    async with hosting(source(raw(tools=json.dumps([echo]), both=json.dumps(evil)))) as host:
+        assert host.tool("raw__both").definition.output_schema == schema
+        began = time.monotonic()
+        assert (await host.call("raw__both")).value == evil["structuredContent"]
+        assert time.monotonic() - began < 1.0
+
+
+async def test_A1_2_two_servers_of_one_source_that_want_one_name():
+    mcp = source(raw("a", declared={"prefix": ""}), raw("b", declared={"prefix": ""}))
+    host = Host(mcp)
+    with pytest.raises(ConfigurationError, match=r"server '[ab]'.*server '[ab]'"):
+        await mcp.open(host.publish)
+    assert "echo" in host.names  # the other one works on
+    await mcp.close()
+
+
+def test_importing_toolcrib_does_not_import_the_sdk():
+    code = "import sys, toolcrib, toolcrib.sources; sys.exit('mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ}, check=False, timeout=30)
+    assert done.returncode == 0

@@ -98,6 +98,7 @@ class Assembly:
             for source in self.sources:
                 self._opening[asyncio.create_task(self._open(source))] = source
             await self._first_attempts()
+            self._warn_of_crowding()
         except BaseException:
             await self.close()
             raise
@@ -124,6 +125,21 @@ class Assembly:
     def _opened_late(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("source %r gave up: %s", self._opening[task].name, error, exc_info=error)
+
+    def _warn_of_crowding(self) -> None:
+        """Always tools that alone exceed a round's budget leave no room for what is found."""
+        if self.dynamic is None:
+            return
+        budget, catalog = self.dynamic.budget.caps, self.catalog
+        used = sum(definition.wire_bytes for definition in catalog.select(catalog.always))
+        if len(catalog.always) > budget.max_tools or used > budget.max_bytes:
+            logger.warning(
+                "the always tools alone exceed the budget of a round: %d tools of %d, %d bytes of %d",
+                len(catalog.always),
+                budget.max_tools,
+                used,
+                budget.max_bytes,
+            )
 
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Waits until every source has what the host cannot do without: its `required` servers.

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 Answer = tuple[int, dict[str, str], Any]
-"""Status, headers, body: a JSON value, bytes as they are, or None for a body cut off."""
+"""Status (0: no answer ever), headers, body: a JSON value, bytes as they are, or None for a body
+that is cut off."""
 
 JSON = {"Content-Type": "application/json"}
 TOOL = {"name": "act", "inputSchema": {"type": "object"}}
@@ -72,6 +73,8 @@ class Peer:
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 message = json.loads(body) if body else {}
                 status, said, content = self.answer(first.split()[0], headers, message)
+                if status == 0:
+                    await reader.read()  # never answers; returns when the other side is gone
                 if not await respond(writer, status, said, content):
                     return
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):

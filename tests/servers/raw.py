@@ -13,10 +13,11 @@ start=hang                 reads, and never answers anything
 banner=1                   writes to stdout what is no message
 stderr=N                   writes N bytes to stderr first
 stubborn=1                 ignores SIGTERM and the end of its input
-child=same|setsid          starts a sleeping process that inherits its pipes
+child=same|setsid          starts a sleeping process that inherits its pipes, its id noted in pids=FILE
 ledger=FILE                what `act` and `act_and_die` write a line to
 starts=FILE                gets a line at each start
 die=list                   dies after its first tools/list was answered
+both=JSON                  what the tool `both` answers
 token=X                    nothing: for finding the process
 """
 
@@ -116,6 +117,8 @@ def call(id, name, arguments, meta):
         return text("no such row", isError=True)
     if name == "fail_structured":
         return text("db down", isError=True, structuredContent={"answer": 42})
+    if name == "both" and "both" in OPT:
+        return json.loads(OPT["both"])
     if name == "both":
         return text("forty-two", structuredContent={"answer": 42})
     if name == "error":
@@ -185,10 +188,12 @@ def main():
         os.write(2, b"last line of stderr\n")
     if "stubborn" in OPT:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if "child" in OPT and os.fork() == 0:
-        if OPT["child"] == "setsid":
-            os.setsid()
-        os.execv("/bin/sleep", ["sleep", "600"])
+    if "child" in OPT:
+        if (child := os.fork()) == 0:
+            if OPT["child"] == "setsid":
+                os.setsid()
+            os.execv("/bin/sleep", ["sleep", "60"])
+        note(OPT.get("pids"), str(child))
     if "banner" in OPT:
         os.write(1, b"Welcome to the raw server!\n\n{not json}\n[1, 2\n\xff\xfe\n")
     buffer = b""

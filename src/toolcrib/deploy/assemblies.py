@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from toolcrib.assembly import Assembly
 from toolcrib.deploy.decode import Decoder, Field, list_of, map_of, plain_record, record, required
 from toolcrib.deploy.document import MapNode
 from toolcrib.deploy.places import At, Rejected
@@ -19,9 +20,6 @@ from toolcrib.discovery.policy import SEARCH_TOOL, Budget, Discovery, Dynamic
 from toolcrib.frozen import NOTHING
 from toolcrib.middleware import ResultLimitSettings, Settings, standard
 from toolcrib.policy import EXPOSURES, Exposure, Policy
-
-if TYPE_CHECKING:
-    from toolcrib.assembly import Assembly
 
 __all__ = [
     "ASSEMBLY_DEPS",
@@ -53,8 +51,6 @@ class AssemblySettings:
 
 def build_assembly(given: Given) -> Assembly:
     """The assembly of `given.settings` over the sources it depends on; opens nothing."""
-    from toolcrib.assembly import Assembly
-
     settings: AssemblySettings = given.settings
     chain = settings.middlewares
     registry = given.deps.get("registry", ())

@@ -12,14 +12,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolcrib.assembly import Assembly
 from toolcrib.deploy.resources import ASSEMBLY, Given, Resource
 from toolcrib.errors import Conflict, InvalidDefinition, NotFound, Problem
 from toolcrib.names import nearest
-
-if TYPE_CHECKING:
-    from toolcrib.assembly import Assembly
 
 __all__ = ["Built", "Deployment"]
 

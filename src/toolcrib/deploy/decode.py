@@ -75,21 +75,26 @@ def record(
                 at.note(f"missing required key {key!r}")
         if check is not None:
             check(at)
-        values: dict[str, Any] = {}
-        for entry in node.entries:
-            if (decoder := decoders.get(entry.key)) is None:
-                _unknown_key(at.under(entry), entry.key, tuple(decoders), unbuilt)
-                continue
-            try:
-                values[entry.key] = decoder(at.under(entry))
-            except Rejected:
-                # It said why; the other keys have their say before the record fails as a whole.
-                continue
+        values = _values(at, decoders, unbuilt)
         if len(at.notes.problems) > before or len(values) < len(node.entries):
             raise Rejected
         return _made(at, make, values)
 
     return decode
+
+
+def _values(at: At, decoders: Mapping[str, Decoder[Any]], later: frozenset[str]) -> dict[str, Any]:
+    """The values of the keys that have one; of the others it was noted why not."""
+    values: dict[str, Any] = {}
+    for entry in at.map_node().entries:
+        if (decoder := decoders.get(entry.key)) is None:
+            _unknown_key(at.under(entry), entry.key, tuple(decoders), later)
+            continue
+        try:
+            values[entry.key] = decoder(at.under(entry))
+        except Rejected:
+            continue  # it said why; the other keys have their say before the record fails
+    return values
 
 
 def plain_record(

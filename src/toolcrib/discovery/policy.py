@@ -101,9 +101,12 @@ class Dynamic:
     def policies(self, records: Mapping[str, Policy]) -> Policies:
         """`records` with the exposures filled in where they name none."""
         levels: dict[str, Exposure] = {**dict.fromkeys(self.always, "always"), **self.exposures}
+        levels[SEARCH_TOOL] = "always"  # whatever a pattern or a default says
         merged = {
             name: records.get(name, NO_POLICY).over(Policy(exposure=level))
             for name, level in levels.items()
         }
+        if merged[SEARCH_TOOL].exposure != "always":
+            raise InvalidDefinition(f"policies: {SEARCH_TOOL} must stay always")
         rest = {name: policy for name, policy in records.items() if name not in merged}
         return Policies({**merged, **rest}, default=Policy(exposure=self.default))

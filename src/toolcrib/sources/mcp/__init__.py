@@ -1,8 +1,9 @@
 """MCP servers as a self-healing source (extra `mcp`).
 
-Reading order: server (what is declared) · declare (the short way) · source (joins the rest to a
-registry) · keep (supervision) · link (one connection) · session, wire, process, outgoing (below the
-SDK) · faults (what went wrong) · pages, mirror, remote_tools, translate (what comes through).
+Reading order: server (what is declared) · declare (the short way) · source (joins the rest to
+a registry) · keep, health (supervision) · link, era (one connection) · session, wire, process,
+outgoing (below the SDK) · faults (what went wrong) · pages, mirror, remote_tools, translate, shapes (what
+comes through).
 """
 
 from toolcrib.sources.mcp.declare import http, stdio

@@ -26,6 +26,7 @@ __all__ = [
     "CLOSED",
     "AnswerLost",
     "Fate",
+    "Forbidden",
     "NotSent",
     "Rejected",
     "ServerFault",
@@ -46,6 +47,10 @@ class Rejected(Exception):
 
 class NotSent(Exception):
     """The request was not executed: it never left, or was turned away."""
+
+
+class Forbidden(Exception):
+    """The server understood who asks, and does not let them do this: nothing was executed."""
 
 
 class AnswerLost(Exception):

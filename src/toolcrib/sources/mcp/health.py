@@ -10,7 +10,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-__all__ = ["Connection", "Health", "Pace", "State", "delay"]
+__all__ = ["Connection", "Health", "OnProgress", "Pace", "State", "delay"]
+
+
+class OnProgress(Protocol):
+    """Told how far a request is."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
 
 State: TypeAlias = Literal["connecting", "ready", "degraded", "given_up", "closed"]
 """connecting: no attempt has ended yet · ready · degraded: down, and tried again · given_up: the
@@ -72,7 +79,7 @@ class Connection(Protocol):
     def abort(self) -> None: ...
     def busy_since(self, moment: float) -> bool: ...
     async def probe(self) -> None: ...
-    async def watch_closure(self) -> None: ...
+    async def watch_closure(self) -> bool: ...
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: Any = None
+        self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None
     ) -> dict[str, Any]: ...

@@ -17,7 +17,7 @@ import anyio
 
 from toolcrib.errors import NotAvailable
 from toolcrib.sources.mcp.faults import CLOSED, NotSent, is_rejection, words
-from toolcrib.sources.mcp.health import Connection, Health, Pace, State, delay
+from toolcrib.sources.mcp.health import Connection, Health, OnProgress, Pace, State, delay
 
 __all__ = ["Keeper"]
 
@@ -63,7 +63,7 @@ class Keeper:
         self._owner = asyncio.create_task(self._own(), name=f"toolcrib mcp {self.name}")
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: Any = None
+        self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
         """One request on the connection there is. Raises `NotAvailable` naming the server where
         there is none or the request was not executed; else as the link does."""
@@ -75,10 +75,16 @@ class Keeper:
         except NotSent as error:
             raise self._down(str(error)) from error
 
+    def report(self) -> Health:
+        """How the server is now, with what its process says now."""
+        link = self._current
+        if link is None or not link.stderr:
+            return self.health
+        return replace(self.health, stderr=self._masked(link.stderr))
+
     def _down(self, reason: str) -> NotAvailable:
-        # The state alone says that it is down, so only what is not known yet needs a word.
         why = self._masked(reason) or "it is not connected yet"
-        hope = "" if self.health.state in ("given_up", "closed") else "; it is being reconnected"
+        hope = "; it is being reconnected" if self.health.state == "degraded" else ""
         return NotAvailable(f"MCP server {self.name!r} is not available: {why}{hope}")
 
     async def close(self) -> None:
@@ -181,8 +187,7 @@ class Keeper:
             tasks.cancel_scope.cancel()
 
     async def _listen(self, link: Connection) -> None:
-        while True:
-            await link.watch_closure()
+        while await link.watch_closure():
             link.suspect.set()
             await anyio.sleep(self._pace.liveness)
 

@@ -17,19 +17,20 @@ from typing import Any
 import anyio
 from mcp import MCPError
 from mcp.client.subscriptions import SubscriptionLost
-from mcp.shared.dispatcher import ProgressFnT
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT
+from mcp_types import METHOD_NOT_FOUND
 
+from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import (
     CLOSED,
     AnswerLost,
+    Forbidden,
     NotSent,
     ServerFault,
     Unreadable,
     fate,
-    leaf,
     words,
 )
+from toolcrib.sources.mcp.health import OnProgress
 from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
 from toolcrib.sources.mcp.pages import all_pages
 from toolcrib.sources.mcp.process import ServerProcess
@@ -37,31 +38,12 @@ from toolcrib.sources.mcp.server import McpServer
 from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
 from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
 
-__all__ = ["Era", "Link"]
+__all__ = ["Link"]
 
 logger = logging.getLogger("toolcrib.mcp")
 
 LEAVING = 3.0
 """Seconds for a farewell over HTTP (the DELETE of a session)."""
-
-
-class Era:
-    """Which protocol era a server speaks, remembered from one connection to the next: a legacy
-    server that ignores the modern probe costs 10 s, which is paid once."""
-
-    def __init__(self) -> None:
-        self.mode = "auto"
-
-    def connected(self, modern: bool) -> None:
-        # A modern server answers the probe at once: asking again is free and notices a downgrade.
-        self.mode = "auto" if modern else "legacy"
-
-    def failed(self, error: BaseException) -> None:
-        error = leaf(error)
-        if isinstance(error, TimeoutError):  # perhaps it was the probe that took all the time
-            self.mode = "legacy" if self.mode == "auto" else "auto"
-        elif isinstance(error, MCPError) and error.code not in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
-            self.mode = "auto"
 
 
 class Link:
@@ -107,8 +89,8 @@ class Link:
                         self._client = self._session = None
                         scope.deadline = anyio.current_time() + LEAVING
             except Exception as error:
-                if not opened:
-                    self._era.failed(error)
+                if not opened and self._era.failed(error):
+                    raise NotSent("it speaks another protocol version than before") from error
                 raise
         if scope.cancelled_caught and not opened:
             timeout = TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
@@ -121,7 +103,9 @@ class Link:
             async with http_streams(self._server, self._watch) as streams:
                 yield streams
             return
-        self._process = await ServerProcess.start(self._server)
+        with anyio.CancelScope(shield=True):
+            # A start that is cancelled half-way leaves a process that nobody can end any more.
+            self._process = await ServerProcess.start(self._server)
         async with process_streams(self._process, self._grace) as streams:
             yield streams
 
@@ -165,11 +149,11 @@ class Link:
         return any(began < moment for began in self._in_flight.values())
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: ProgressFnT | None = None
+        self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
         """The result of one request, in the caller's task; cancelling it tells the server.
 
-        Raises `NotSent`, `AnswerLost`, `ServerFault` or `Unreadable`.
+        Raises `NotSent`, `Forbidden`, `AnswerLost`, `ServerFault` or `Unreadable`.
         """
         session = self._session
         if session is None or self.ended.is_set():
@@ -191,6 +175,8 @@ class Link:
         gone = self.ended.is_set() or (self._process is not None and self._process.gone)
         status = going.status
         what = fate(error.code, sent=going.sent, status=status, http=http, modern=modern, gone=gone)
+        if what == "turned_away" and status == 403:
+            return Forbidden("it answered HTTP 403")  # for this call; the connection is as it was
         if status >= 400 and what != "stale":
             self.suspect.set()
         if what == "answered":
@@ -215,18 +201,20 @@ class Link:
         else:
             await session.raw("ping")
 
-    async def watch_closure(self) -> None:
+    async def watch_closure(self) -> bool:
         """Holds a stream open on a 2026-07-28 peer and returns when it ends: at once when the peer
-        dies, but a proxy's idle limit ends it too. Returns at once where the peer offers none."""
+        dies, but a proxy's idle limit ends it too. False where the peer offers none."""
         client = self._client
         if client is None:
-            return
+            return False
         try:
             async with client.listen(tools_list_changed=True) as stream:
                 async for _ in stream:
                     pass
         except (MCPError, SubscriptionLost) as error:
             logger.debug("watching MCP server %r: %s", self._server.name, words(error))
+            return not (isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND)
+        return True
 
     async def tools(self) -> list[Any]:
         """The wire form of every tool the server lists; the caller bounds the time."""

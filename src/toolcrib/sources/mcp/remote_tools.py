@@ -5,7 +5,7 @@ A tool outlives its connection; while the server is down, it says so. Listing is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from toolcrib.arguments import SchemaParser
@@ -14,7 +14,8 @@ from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.manifest import ManifestTool, Stages
 from toolcrib.names import exposed_name
 from toolcrib.results import to_result
-from toolcrib.sources.mcp.faults import AnswerLost, ServerFault, Unreadable
+from toolcrib.sources.mcp.faults import AnswerLost, Forbidden, ServerFault, Unreadable
+from toolcrib.sources.mcp.health import OnProgress
 from toolcrib.sources.mcp.mirror import Mirrored
 from toolcrib.sources.mcp.pages import all_pages
 from toolcrib.sources.mcp.server import McpServer
@@ -24,17 +25,17 @@ from toolcrib.tool import CallContext
 
 __all__ = ["Server", "remote_tool", "resource_tools"]
 
-Execute = Callable[[CallContext, Mapping[str, Any]], Any]
+Execute = Callable[[CallContext, Mapping[str, Any]], Awaitable[object]]
 
 
 class Server(Protocol):
-    """Where requests go: a supervised server. `request` raises `NotAvailable`, `AnswerLost`,
-    `ServerFault` or `Unreadable`."""
+    """Where requests go: a supervised server. `request` raises `NotAvailable`, `Forbidden`,
+    `AnswerLost`, `ServerFault` or `Unreadable`."""
 
     name: str
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: Any = None
+        self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None
     ) -> dict[str, Any]: ...
 
 
@@ -43,11 +44,11 @@ def remote_tool(server: Server, mirrored: Mirrored) -> ManifestTool[Any]:
     remote = mirrored.remote
 
     async def call(ctx: CallContext, arguments: Mapping[str, Any]) -> ToolResult:
-        async def progress(current: float, total: float | None, message: str | None) -> None:
-            ctx.progress(current, total, message or "")
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            ctx.progress(progress, total, message or "")
 
         params = {"name": remote, "arguments": dict(arguments)}
-        answer = await server.request("tools/call", params, progress)
+        answer = await server.request("tools/call", params, report)
         kind = answer.get("resultType", "complete")
         if kind == "input_required":
             return ToolResult.failed(
@@ -75,6 +76,10 @@ def _tool(
                 "outcome_unknown",
                 f"MCP server {server.name!r} was lost during the call of {remote!r} ({error}): it"
                 " may or may not have been executed. Find out before you call it again",
+            )
+        except Forbidden as error:
+            return ToolResult.failed(
+                "denied", f"MCP server {server.name!r} refused the call of {remote!r}: {error}"
             )
         except ServerFault as error:
             return ToolResult.failed("tool_error", str(error) or "the server gave an error")

@@ -22,13 +22,14 @@ from mcp.shared.dispatcher import (
     OnNotify,
     OnNotifyIntercept,
     OnRequest,
-    ProgressFnT,
 )
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types import CallToolResult, Implementation, InitializeResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolcrib.sources.mcp.health import OnProgress
 
 __all__ = ["RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
 
@@ -50,7 +51,7 @@ class RawSession(ClientSession):
         method: str,
         params: dict[str, Any] | None = None,
         *,
-        on_progress: ProgressFnT | None = None,
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """The result of one request. Raises `MCPError` for an error and for a lost connection."""
         data: dict[str, Any] = {"method": method}

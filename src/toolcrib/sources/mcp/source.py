@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,10 +22,11 @@ from toolcrib.errors import (
 )
 from toolcrib.manifest import ManifestTool
 from toolcrib.sources.contract import Publish
+from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import Rejected
 from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.keep import Keeper
-from toolcrib.sources.mcp.link import Era, Link
+from toolcrib.sources.mcp.link import Link
 from toolcrib.sources.mcp.mirror import Mirror, Mirrored, Rejection, mirror
 from toolcrib.sources.mcp.remote_tools import remote_tool, resource_tools
 from toolcrib.sources.mcp.server import McpServer
@@ -85,14 +86,14 @@ class McpSource:
 
     def health(self) -> tuple[Health, ...]:
         """How each server is now, sorted by name."""
-        return tuple(replace(m.keeper.health, tools=len(m.tools)) for m in self._members)
+        return tuple(replace(m.keeper.report(), tools=len(m.tools)) for m in self._members)
 
     async def open(self, publish: Publish) -> None:
         """Connects to every server at once and returns when each first attempt has ended; one that
         failed goes on in the background. Raises `ConfigurationError` naming each server that was
-        given up, and `NotAvailable` once closed."""
-        if self._closed:
-            raise NotAvailable(f"source {self._name!r} is closed")
+        given up, and `NotAvailable` when it is open or closed already."""
+        if self._closed or self._publish is not None:
+            raise NotAvailable(f"source {self._name!r} can be opened once")
         self._publish = publish
         for member in self._members:
             member.keeper.start()
@@ -115,7 +116,7 @@ class McpSource:
                 if not m.keeper.settled.is_set()
             )
             raise NotReady(f"not ready after {timeout:g} s: MCP server {waiting}") from None
-        if any(not member.keeper.was_ready for member in needed):
+        if needed and self._closed:
             raise NotAvailable(f"source {self._name!r} was closed")
 
     async def close(self) -> None:
@@ -128,6 +129,15 @@ class McpSource:
         `Conflict`."""
         if self._publish is None or self._closed:
             return
+        offered: dict[str, str] = {}
+        for member in self._members:
+            for name in member.tools:
+                other = offered.setdefault(name, member.server.name)
+                if other != member.server.name:
+                    raise Conflict(
+                        f"tool name {name!r} of MCP server {member.server.name!r} is already taken"
+                        f" by MCP server {other!r}: give one of them a prefix"
+                    )
         self._publish([tool for member in self._members for tool in member.tools.values()])
 
 
@@ -135,7 +145,11 @@ class _Member:
     """One server of the source: its supervision and the tools it has published."""
 
     def __init__(
-        self, server: McpServer, pace: Pace, bounds: Mapping[str, float], publish: Any
+        self,
+        server: McpServer,
+        pace: Pace,
+        bounds: Mapping[str, float],
+        publish: Callable[[], None],
     ) -> None:
         self.server = server
         self.tools: dict[str, ManifestTool[Any]] = {}
@@ -144,7 +158,7 @@ class _Member:
         self._known: dict[str, tuple[Mirrored, ManifestTool[Any]]] = {}
         if server.liveness is not None:
             pace = replace(pace, liveness=server.liveness)
-        make = partial(Link, server, Era(), **bounds)
+        make = partial(Link, server, Era(bounds["connect_timeout"]), **bounds)
         self.keeper = Keeper(server.name, make, self._use, pace, server.masked)
         self._resources = resource_tools(self.keeper, server) if server.resources else []
 
