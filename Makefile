@@ -41,6 +41,7 @@ check: $(VENV)/.check ## ruff, mypy strict, pyright strict, the import layers
 	$(BIN)/python -m pytest tests/test_layers.py
 
 bench: $(VENV)/.test ## speed and search quality; says what it needs (TOOLCRIB_SHARED)
+	$(PIP) --requirement requirements/bench.txt
 	$(BIN)/python bench/run.py
 
 soak: $(VENV)/.test ## the long random histories

@@ -200,7 +200,6 @@ async def play(
                     if what == "require":
                         required.add(list(by_name)[at % len(by_name)])
             now = turn.round()
-            assert turn.round().names == now.names, "a round is pure"
             check_wire(before, now, caps)
             for answer in promised:
                 check_promise(answer, now, model)

@@ -172,6 +172,13 @@ async def test_MC15_403_for_one_call_leaves_the_connection():
         assert host.health("web").attempts == 1
 
 
+async def test_RS15_an_error_that_repeats_a_declared_secret_reaches_nobody_whole():
+    async with scripted(headers={"Authorization": "Bearer t0ken-secret"}) as (one, host):
+        said = "bad token t0ken-secret"
+        one.on_call = lambda body: (200, JSON, refusal(body["id"], -32602, said))
+        assert str(await host.call("web__act")) == "bad token ***"
+
+
 async def test_a_large_event_passes():
     async with scripted() as (one, host):
         import json

@@ -187,6 +187,7 @@ HTTP = {"http": True, "modern": False, "gone": False}
 FATES: list[tuple[int, dict[str, Any], str]] = [
     (-32000, {**STDIO, "sent": True, "gone": True}, "lost"),
     (-32000, {**STDIO, "sent": False, "gone": True}, "not_sent"),
+    (-32000, {**STDIO, "sent": False, "gone": False}, "not_sent"),
     (-32000, {**STDIO, "sent": True, "gone": False}, "answered"),
     (-32600, {**STDIO, "sent": True, "gone": False}, "answered"),
     (-32602, {**STDIO, "sent": True, "gone": False}, "answered"),

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from toolcrib.errors import ConfigurationError, NotAvailable, NotReady
 from toolcrib.function import tool
 from toolcrib.sources.contract import Source
 from toolcrib.sources.mcp import McpServer
+from toolcrib.sources.mcp.process import ServerProcess
 
 ERAS = ["legacy", "modern"]
 
@@ -148,12 +150,10 @@ async def test_calls_run_side_by_side_in_their_own_tasks():
         assert [str(result) for result in results] == [str(i) for i in range(50)]
 
 
-async def test_AR14_integers_of_any_size_stay_exact():
-    more = json.dumps([{"name": "any", "inputSchema": {"type": "object"}}])
-    async with hosting(source(raw(tools=more))) as host:
-        huge = 10**60 + 1
-        call = asyncio.create_task(host.call("raw__echo", text=str(huge)))
-        assert str(await call) == str(huge)
+@pytest.mark.parametrize("number", [2**53 + 1, 1917043659912705297, 10**60 + 1, -(10**30)])
+async def test_AR14_integers_of_any_size_stay_exact_both_ways(number: int):
+    async with hosting(source()) as host:
+        assert (await host.call("raw__number", n=number)).value == {"n": number}
 
 
 # -- what is listed
@@ -344,21 +344,72 @@ async def test_MS4_fifty_deaths_leave_no_process_and_no_descriptor(tmp_path: Pat
     assert with_token(token) == []
 
 
-async def test_MS4_a_server_of_the_sdk_killed_in_mid_call_and_idle():
+async def test_MS4_a_server_of_the_sdk_killed_in_mid_call_and_while_idle():
     server = McpServer(
         "time", "stdio", command=sys.executable, args=("-m", "mcp_server_time"), liveness=0.0
     )
     async with hosting(source(server)) as host:
-        for _ in range(2):
-            result = await host.again("time__get_current_time", timezone="UTC")
-            assert result.value["timezone"] == "UTC"
-            (process,) = children()
-            kill(process)
-            assert (await host.call("time__get_current_time", timezone="UTC")).failure
-            await until(lambda process=process: not alive(process))
-        result = await host.again("time__get_current_time", timezone="Nowhere")
+        result = await host.call("time__get_current_time", timezone="UTC")
+        assert result.value["timezone"] == "UTC"
+        before = descriptors()
+        (process,) = children()
+        os.kill(process, signal.SIGSTOP)  # so that the call is surely under way when it dies
+        call = asyncio.create_task(host.call("time__get_current_time", timezone="UTC"))
+        done, _ = await asyncio.wait((call,), timeout=0.05)
+        assert not done
+        kill(process)
+        result = await call
         assert result.failure
-        assert result.failure.kind == "tool_error"
+        assert result.failure.kind == "outcome_unknown"
+        assert not (await host.again("time__get_current_time", timezone="UTC")).is_error
+        (process,) = children()
+        kill(process)
+        await until(lambda: host.health("time").attempts == 3)
+        await host.ready("time")
+        failed = await host.call("time__get_current_time", timezone="Nowhere")
+        assert failed.failure
+        assert failed.failure.kind == "tool_error"
+        assert descriptors() <= before
+
+
+async def test_a_server_that_closes_its_input_is_replaced():
+    async with hosting(source(stop_timeout=0.1)) as host:
+        assert str(await host.call("raw__deaf")) == "goodbye"
+        kinds = set()
+        while host.health().attempts == 1:  # each call ends; the bound of `call` sees to that
+            result = await host.call("raw__echo", text="x")
+            kinds.add(result.failure.kind if result.failure else "ok")
+        assert kinds <= {"not_available", "outcome_unknown"}
+        assert str(await host.again("raw__echo", text="back")) == "back"
+
+
+async def test_MC09_under_many_callers_and_kills_every_call_ends_as_one_of_three():
+    names = [f"s{i}" for i in range(4)]
+    kinds: Counter[str] = Counter()
+    stop = asyncio.Event()
+
+    async def caller(number: int) -> None:
+        while not stop.is_set():
+            result = await host.call(f"{names[number % 4]}__echo", text=str(number))
+            kinds[result.failure.kind if result.failure else "ok"] += 1
+            if result.failure:
+                await asyncio.sleep(0.005)
+            else:
+                assert str(result) == str(number)
+
+    servers = [raw(name, era=ERAS[i % 2]) for i, name in enumerate(names)]
+    async with hosting(source(*servers)) as host:
+        before = descriptors()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(16):
+                tasks.create_task(caller(number))
+            for turn in range(40):
+                await host.killed(names[turn % 4])
+            stop.set()
+        assert set(kinds) <= {"ok", "not_available", "outcome_unknown"}
+        assert kinds["ok"] > kinds["outcome_unknown"]
+        assert descriptors() <= before
+        assert len(children()) == len(names)
 
 
 # -- starting
@@ -495,6 +546,36 @@ async def test_MC04_a_server_that_ignores_eof_and_sigterm_is_killed():
         assert not alive(process)
 
 
+async def test_MC03_sigterm_comes_before_sigkill(tmp_path: Path):
+    noted = tmp_path / "noted"
+    async with hosting(source(raw(polite=noted), stop_timeout=0.3)) as host:
+        await host.call("raw__echo", text="x")
+    assert noted.read_text() == "terminated\n"
+
+
+async def test_T_A8f_a_closing_that_meets_a_starting_process_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    original, started, go = ServerProcess.start, asyncio.Event(), asyncio.Event()
+
+    async def slow(server: McpServer) -> ServerProcess:
+        process = await original(server)
+        started.set()
+        await go.wait()
+        return process
+
+    monkeypatch.setattr(ServerProcess, "start", slow)
+    mcp = source()
+    opening = asyncio.create_task(mcp.open(Host(mcp).publish))
+    async with asyncio.timeout(BOUND):
+        await started.wait()
+        closing = asyncio.create_task(mcp.close())
+        await asyncio.sleep(0)
+        go.set()
+        await asyncio.gather(opening, closing)
+    assert mcp.health()[0].state == "closed"
+
+
 async def test_MC03_the_children_of_a_launcher_end_with_it():
     token = uuid.uuid4().hex
     line = f"exec 3<&0; {sys.executable} -S -I {RAW} token={token} <&3 & wait"
@@ -614,7 +695,10 @@ async def test_A1_2_two_servers_of_one_source_that_want_one_name():
     host = Host(mcp)
     with pytest.raises(ConfigurationError, match=r"server '[ab]'.*server '[ab]'"):
         await mcp.open(host.publish)
-    assert "echo" in host.names  # the other one works on
+    sound = next(health.name for health in mcp.health() if health.state == "ready")
+    kill(int((await host.call("pid")).value["pid"]))
+    await until(lambda: host.health(sound).attempts == 2)
+    await host.ready(sound)  # what the other one wanted does not stand in its way
     await mcp.close()
 
 

@@ -96,13 +96,16 @@ def _value_of(text: str, repairs: list[str]) -> Any:
     try:
         return jiter.from_json(raw, allow_inf_nan=False)
     except ValueError as error:
-        if text.startswith("{") and "trailing" in str(error):
+        if text.startswith("{") and str(error).startswith("trailing characters"):
             return _before_prose(text, repairs)
         raise InvalidArguments(_not_json(text, str(error))) from None
 
 
 def _before_prose(text: str, repairs: list[str]) -> Any:
-    value, end = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text)
+    try:
+        value, end = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidArguments(_not_json(text, str(error))) from None
     rest = text[end:].lstrip()
     if rest.startswith(("{", "[", "}", "]", ",")):
         raise InvalidArguments(

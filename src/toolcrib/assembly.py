@@ -31,6 +31,7 @@ from toolcrib.registry import Change, Registry
 from toolcrib.session import Session
 from toolcrib.sources.contract import Source
 from toolcrib.sources.functions import FunctionSource
+from toolcrib.threads import waiting
 from toolcrib.tool import Tool
 
 __all__ = ["Assembly", "Item"]
@@ -134,7 +135,7 @@ class Assembly:
         used = sum(definition.wire_bytes for definition in catalog.select(catalog.always))
         if len(catalog.always) > budget.max_tools or used > budget.max_bytes:
             logger.warning(
-                "the always tools alone exceed the budget of a round: %d tools of %d, %d bytes of %d",
+                "the always tools alone exceed a round's budget: %d tools of %d, %d bytes of %d",
                 len(catalog.always),
                 budget.max_tools,
                 used,
@@ -235,7 +236,9 @@ class Assembly:
             raise NotAvailable("the assembly is not open: use `async with`")
         if _running_loop() is loop:
             raise InvalidDefinition("call_sync on the assembly's own loop never ends: await call()")
-        return asyncio.run_coroutine_threadsafe(self.call(name, arguments, **kwargs), loop).result()
+        called = asyncio.run_coroutine_threadsafe(self.call(name, arguments, **kwargs), loop)
+        with waiting():
+            return called.result()
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self.catalog)} tools from {len(self.sources)} sources>"

@@ -34,7 +34,9 @@ async def run_batch(
                 if stopping:
                     raise
                 results[at] = _cancelled_itself(call)
-                return  # this task has been cancelled by its tool: another takes the rest
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                return  # its tool has cancelled this task: another takes the rest
 
     stopping = False
     workers: set[asyncio.Task[None]] = set()

@@ -66,12 +66,13 @@ class Limit:
     All calls of one limit end in the order they began, so the oldest is the only one to time.
     """
 
-    __slots__ = ("_running", "_timer", "seconds")
+    __slots__ = ("_loop", "_running", "_timer", "seconds")
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._running: dict[asyncio.Future[None], float] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Coroutine[Any, Any, T], ctx: CallContext) -> T:
         """What `work` gives, run in a task of its own, unless it takes too long.
@@ -94,7 +95,8 @@ class Limit:
         answer: asyncio.Future[None] = loop.create_future()
         task.add_done_callback(partial(_wake, answer))
         self._running[answer] = deadline
-        if self._timer is None:
+        if self._timer is None or self._loop is not loop:
+            self._loop = loop  # another than before only where that one has ended
             self._timer = loop.call_at(deadline, self._wake_late, loop)
         try:
             await answer

@@ -90,13 +90,7 @@ class Catalog:
 
     def nearest(self, name: str, accept: Callable[[Entry], bool], most: int = 3) -> list[str]:
         """At most `most` names like `name` among the entries that `accept` takes, best first."""
-        found: list[str] = []
-        for known in self._near.closest(name):
-            if accept(self._entries[known]):
-                found.append(known)
-                if len(found) == most:
-                    break
-        return found
+        return self._near.closest(name, lambda known: accept(self._entries[known]), most)
 
     @cached_property
     def _near(self) -> NearNames:

@@ -12,6 +12,7 @@ Built on `_enter_task` and `_leave_task`, which asyncio documents for task imple
 from __future__ import annotations
 
 import asyncio
+import sys
 import types
 import weakref
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
@@ -52,19 +53,50 @@ class _Spare:
         try:
             await self._go
         except asyncio.CancelledError as cancelled:
-            error = cancelled  # the work cancelled its own task in its first step, and waited then
+            error = cancelled
         if self._given is None:
-            raise asyncio.CancelledError
-        return await _rest(*self._given, error)
+            if error is not None:
+                raise error
+            return None
+        work, context, waits_for = self._given
+        if error is not None and _cancelled(waits_for, error):
+            error = None  # as any task: what it waits for is cancelled first, and tells the work
+        return await _rest(work, context, waits_for, error)
 
     def take_over(self, given: _Given) -> asyncio.Task[Any]:
         self._given = given
-        if not self._go.done():
-            self._go.set_result(None)
+        self.retire()
         return self.task
 
+    def retire(self) -> None:
+        """No more work: the task ends."""
+        if not self._go.done():
+            self._go.set_result(None)
 
-_spares: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Spare]] = (
+    @property
+    def is_spent(self) -> bool:
+        return self.task.done() or self.task.cancelling() > 0
+
+    def is_untouched(self, references: int) -> bool:
+        """Whether the work left no trace on the task: nobody holds it or waits for its end."""
+        return (
+            sys.getrefcount(self.task) <= references
+            and not self.is_spent
+            and not getattr(self.task, "_callbacks", None)
+        )
+
+
+class _Place:
+    """The spare of one loop. `busy`: it lends its name to a first step right now."""
+
+    __slots__ = ("busy", "spare")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.spare = _Spare(loop)
+        self.busy = False
+
+
+_places: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Place]] = (
     weakref.WeakKeyDictionary()
 )
 
@@ -73,30 +105,46 @@ def start(
     loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], context: Context
 ) -> Started:
     """Runs the first step of `work` in `context`. An exception of that step is raised here."""
-    spare = _spares.get(loop)
-    if spare is None or not spare.ready or spare.task.done() or spare.task.cancelling():
-        if spare is None or spare.task.done() or spare.task.cancelling():
-            _spares[loop] = _Spare(loop)
+    place = _places.get(loop)
+    if place is None:
+        place = _places[loop] = _Place(loop)
+    spare = place.spare
+    if place.busy or not spare.ready or spare.is_spent:
+        if spare.is_spent and not place.busy:
+            place.spare = _Spare(loop)
         return Started(loop.create_task(work, context=context))
     caller = cast("asyncio.Task[Any]", asyncio.current_task())
+    place.busy = True
     _leave_task(loop, caller)
     _enter_task(loop, spare.task)
+    references = sys.getrefcount(spare.task)
     try:
         waits_for = context.run(work.send, None)
-    except StopIteration as ended:
-        return Started(None, ended.value)
+    except BaseException as ended:
+        if not spare.is_untouched(references):
+            spare.retire()
+            place.spare = _Spare(loop)
+        if isinstance(ended, StopIteration):
+            return Started(None, ended.value)
+        raise
     finally:
         _leave_task(loop, spare.task)
         _enter_task(loop, caller)
-    _spares[loop] = _Spare(loop)
+        place.busy = False
+    place.spare = _Spare(loop)
     return Started(spare.take_over((work, context, waits_for)))
 
 
 def dismiss(loop: asyncio.AbstractEventLoop) -> None:
     """Ends the spare task of `loop`; the next `start` makes a new one."""
-    spare = _spares.pop(loop, None)
-    if spare is not None:
-        spare.task.cancel()
+    place = _places.pop(loop, None)
+    if place is not None:
+        place.spare.task.cancel()
+
+
+def _cancelled(waits_for: Any, error: BaseException) -> bool:
+    cancel = getattr(waits_for, "cancel", None)
+    return cancel is not None and bool(cancel(*error.args))
 
 
 @types.coroutine

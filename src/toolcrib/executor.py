@@ -6,6 +6,7 @@ Whatever goes wrong with a call is a value of that call. What a model may see of
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
@@ -29,6 +30,8 @@ from toolcrib.tool import CallContext, Executed, ProgressHandler, SessionInfo
 __all__ = ["Executor", "SeesRefusals"]
 
 logger = logging.getLogger("toolcrib.executor")
+
+_PASSED_ON = (asyncio.CancelledError, KeyboardInterrupt, MemoryError, GeneratorExit)
 
 
 @runtime_checkable
@@ -109,9 +112,9 @@ class Executor:
                 prepared, repairs = prepared
             if plan.authorize is not None:
                 await authorized(plan.authorize, principal, prepared)
-        except MemoryError:
+        except _PASSED_ON:
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit too: no stage of a tool ends the program
             return self._refuse(call, failure_of(entry.name, error, logger))
         if deadline is None:
             deadline = inherited_deadline.get()

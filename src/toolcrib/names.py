@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import heapq
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 __all__ = ["MAX_NAME", "NearNames", "exposed_name", "is_exposed_name", "namespace", "nearest"]
 
@@ -56,26 +56,26 @@ def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 
 class NearNames:
-    """Finds near names among thousands: by shared letter triples first, then closely."""
+    """Finds near names among thousands: by shared letter pairs first, then closely."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._by_triple: dict[str, list[str]] = {}
+        self._by_pair: dict[str, list[str]] = {}
         for name in names:
-            for triple in _triples(name):
-                self._by_triple.setdefault(triple, []).append(name)
+            for pair in _pairs(name):
+                self._by_pair.setdefault(pair, []).append(name)
 
-    def closest(self, name: str) -> list[str]:
-        """The names like `name`, best first; at most ten."""
+    def closest(self, name: str, accept: Callable[[str], bool], most: int) -> list[str]:
+        """At most `most` names like `name` among those `accept` takes, best first."""
         shared: Counter[str] = Counter()
-        for triple in _triples(name[:MAX_NAME]):
-            shared.update(self._by_triple.get(triple, ()))
-        candidates = heapq.nsmallest(_CANDIDATES, shared, key=lambda known: (-shared[known], known))
-        return nearest(name, candidates, 10)
+        for pair in _pairs(name[:MAX_NAME]):
+            shared.update(self._by_pair.get(pair, ()))
+        near = sorted(shared, key=lambda known: (-shared[known], known))
+        return nearest(name, itertools.islice(filter(accept, near), _CANDIDATES), most)
 
 
-def _triples(name: str) -> set[str]:
+def _pairs(name: str) -> set[str]:
     plain = f"_{_plain(name)}_"
-    return {plain[at : at + 3] for at in range(len(plain) - 2)}
+    return {plain[at : at + 2] for at in range(len(plain) - 1)}
 
 
 def _plain(name: str) -> str:

@@ -18,7 +18,7 @@ from toolcrib.catalog import Entry
 from toolcrib.content import ToolResult
 from toolcrib.failures import failure_of
 from toolcrib.manifest import Stages
-from toolcrib.threads import MAX_ABANDONED, ThreadPool, TooManyAbandoned
+from toolcrib.threads import MAX_ABANDONED, CancelledItself, ThreadPool, TooManyAbandoned
 from toolcrib.tool import CallContext
 
 __all__ = ["Run", "runner"]
@@ -44,6 +44,8 @@ def runner(entry: Entry, stages: Stages, threads: ThreadPool) -> Run:
             raise
         except asyncio.CancelledError:
             return _cancelled(ctx)
+        except CancelledItself:
+            return _cancelled_itself(ctx)
         except TooManyAbandoned:
             return ToolResult.failed(
                 "limited",
@@ -55,7 +57,10 @@ def runner(entry: Entry, stages: Stages, threads: ThreadPool) -> Run:
     def run(ctx: CallContext, prepared: Any) -> Coroutine[Any, Any, ToolResult]:
         if ctx.deadline is not None:
             left = ctx.deadline - time.monotonic()
-            return within(Limit(left), body(ctx, prepared), ctx) if left > 0 else _too_late(ctx)
+            if left <= 0:
+                return _too_late(ctx)
+            limit = own if own is not None and own.seconds < left else Limit(left)
+            return within(limit, body(ctx, prepared), ctx)
         return within(own, body(ctx, prepared), ctx) if own else body(ctx, prepared)
 
     return run
@@ -67,6 +72,7 @@ def _in_thread(stages: Stages, threads: ThreadPool) -> Callable[[CallContext, An
             value = await threads.run(partial(stages.execute, ctx, prepared))
         except asyncio.CancelledError:
             ctx.still_running = True
+            ctx.cancellation.request()  # the only thing a thread can see of it
             raise
         return await value if inspect.isawaitable(value) else value
 
@@ -84,4 +90,8 @@ def _cancelled(ctx: CallContext) -> ToolResult:
         raise asyncio.CancelledError
     while task.cancelling():
         task.uncancel()
+    return _cancelled_itself(ctx)
+
+
+def _cancelled_itself(ctx: CallContext) -> ToolResult:
     return ToolResult.failed("cancelled", f"tool {ctx.name!r} cancelled itself")

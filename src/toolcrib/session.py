@@ -60,7 +60,6 @@ class Session:
         self._view = View()
         self._call_ids = itertools.count(1)
         self._static: tuple[Catalog | None, tuple[str, ...]] = (None, ())
-        self._shown: tuple[Catalog | None, View, tuple[str, ...]] = (None, self._view, ())
 
     @property
     def view(self) -> View:
@@ -158,9 +157,7 @@ class Session:
     def send(self, catalog: Catalog) -> tuple[str, ...]:
         """The names a round that begins now sends; fixes their wire order. Ages nothing."""
         names = self._visible(catalog)
-        view = self._view
-        if names != view.sent or view.decided != view.pool.seq:
-            self._view = replace(view, sent=names, decided=view.pool.seq)
+        self._view = self._view.sending(names, catalog)
         return names
 
     def accepted(self) -> None:
@@ -179,12 +176,8 @@ class Session:
     def _visible(self, catalog: Catalog) -> tuple[str, ...]:
         if self.dynamic is None:
             return self._everything(catalog)
-        seen, view, names = self._shown
-        if seen is not catalog or view is not self._view:
-            view, pool_caps = self._view, self.dynamic.pool_caps
-            names = visible(catalog, view, self.dynamic.budget.caps, pool_caps, self.principal)
-            self._shown = (catalog, view, names)
-        return names
+        caps = self.dynamic.pool_caps
+        return visible(catalog, self._view, self.dynamic.budget.caps, caps, self.principal)
 
     def _everything(self, catalog: Catalog) -> tuple[str, ...]:
         """All tools, what was sent before first: O(catalogue), but once per revision only."""

@@ -7,13 +7,14 @@ left behind, no more calls are taken. Not a general executor: one job, one futur
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-__all__ = ["MAX_ABANDONED", "ThreadPool", "TooManyAbandoned"]
+__all__ = ["MAX_ABANDONED", "CancelledItself", "ThreadPool", "TooManyAbandoned", "waiting"]
 
 MAX_WORKERS = 32
 MAX_ABANDONED = 256
@@ -21,6 +22,10 @@ MAX_ABANDONED = 256
 
 class TooManyAbandoned(Exception):
     """256 threads whose call was given up are still running: no more are started."""
+
+
+class CancelledItself(Exception):
+    """The function raised CancelledError in its thread, where nobody cancels anything."""
 
 
 class _Job:
@@ -44,6 +49,8 @@ class _Job:
             # A real Ctrl-C arrives in the main thread; and none of these may travel in a future.
             error = RuntimeError(f"{type(exc).__name__} raised in a tool's thread")
             error.__cause__ = exc
+        except asyncio.CancelledError:
+            error = CancelledItself()
         except BaseException as exc:
             error = exc
         try:
@@ -58,6 +65,20 @@ class _Job:
             self.future.set_result(result)
         else:
             self.future.set_exception(error)
+
+
+class _Own(threading.local):
+    pool: ThreadPool | None = None
+
+
+_own = _Own()
+
+
+def waiting() -> contextlib.AbstractContextManager[None]:
+    """Around waiting for another call: if this is a pool's thread, the pool may use another one
+    meanwhile, so calls nested in calls never run out of threads."""
+    pool = _own.pool
+    return contextlib.nullcontext() if pool is None else pool._lent()  # pyright: ignore[reportPrivateUsage]
 
 
 class ThreadPool:
@@ -76,6 +97,17 @@ class ThreadPool:
     def abandoned(self) -> int:
         """Threads still busy with a call that was given up."""
         return self._abandoned
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[None]:
+        with self._lock:
+            self._serving -= 1
+            self._start_if_needed()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._serving += 1
 
     async def run(self, function: Callable[[], Any]) -> Any:
         """`function()` in a thread. When cancelled, a job that did not start never will; one that
@@ -102,9 +134,13 @@ class ThreadPool:
             if self._closed:
                 raise TooManyAbandoned
             self._jobs.put(job)
-            if self._idle < self._jobs.qsize() and self._serving < self._limit:
-                self._serving += 1
-                threading.Thread(target=self._serve, name="toolcrib-tool", daemon=True).start()
+            self._start_if_needed()
+
+    def _start_if_needed(self) -> None:
+        """Called with the lock held."""
+        if self._idle < self._jobs.qsize() and self._serving < self._limit and not self._closed:
+            self._serving += 1
+            threading.Thread(target=self._serve, name="toolcrib-tool", daemon=True).start()
 
     def _abandon(self, job: _Job) -> None:
         with self._lock:
@@ -114,11 +150,10 @@ class ThreadPool:
             if job.started:  # its thread no longer serves: another may take its place
                 self._abandoned += 1
                 self._serving -= 1
-                if self._jobs.qsize() and self._serving < self._limit and not self._closed:
-                    self._serving += 1
-                    threading.Thread(target=self._serve, name="toolcrib-tool", daemon=True).start()
+                self._start_if_needed()
 
     def _serve(self) -> None:
+        _own.pool = self
         while (job := self._next()) is not None:
             job.run()
             with self._lock:
@@ -126,6 +161,8 @@ class ThreadPool:
                 if job.abandoned:
                     self._abandoned -= 1
                     return  # its place has been given away
+                if self._serving > self._limit:
+                    break  # while it waited for another call, its place was taken
         with self._lock:
             self._serving -= 1
 

@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 
+logger = logging.getLogger("toolcrib.executor")
+
+
 @runtime_checkable
 class Tool(Protocol):
     """Anything callable by a model.
@@ -144,8 +147,12 @@ class CallContext:
     def progress(self, current: float, total: float | None = None, message: str = "") -> None:
         """Tells the host how far the call is; nothing happens where no host listens. The host's
         handler runs in the thread that reports."""
-        if self._on_progress is not None:
+        if self._on_progress is None:
+            return
+        try:
             self._on_progress(Progress(self.call_id, current, total, message))
+        except Exception:  # the host's fault is not the tool's
+            logger.exception("the progress handler of call %r failed", self.call_id)
 
     def __repr__(self) -> str:
         return f"<CallContext {self.name!r} call {self.call_id!r} by {self.principal.id!r}>"

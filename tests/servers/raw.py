@@ -13,7 +13,9 @@ start=hang                 reads, and never answers anything
 banner=1                   writes to stdout what is no message
 stderr=N                   writes N bytes to stderr first
 stubborn=1                 ignores SIGTERM and the end of its input
-child=same|setsid          starts a sleeping process that inherits its pipes, its id noted in pids=FILE
+polite=FILE                ignores the end of its input, and notes SIGTERM before it ends by it
+child=same|setsid          starts a sleeping process that inherits its pipes
+pids=FILE                  where the id of that process is noted
 ledger=FILE                what `act` and `act_and_die` write a line to
 starts=FILE                gets a line at each start
 die=list                   dies after its first tools/list was answered
@@ -43,7 +45,11 @@ def tool(name, **properties):
 TOOLS = [
     tool("echo", text={"type": "string"}),
     *map(tool, ["pid", "act", "act_and_die", "hang", "fail", "error", "image", "mixed", "env"]),
-    *map(tool, ["notes", "progress", "sloppy", "unreadable", "ask", "fail_structured", "both"]),
+    *map(
+        tool,
+        ["notes", "progress", "sloppy", "unreadable", "ask", "fail_structured", "both", "deaf"],
+    ),
+    tool("number", n={"type": "integer"}),
     tool("block", seconds={"type": "number"}),
     tool("big", n={"type": "integer"}),
 ]
@@ -137,6 +143,12 @@ def call(id, name, arguments, meta):
         return None
     if name == "ask":
         return {"resultType": "input_required", "inputRequests": {}}
+    if name == "deaf":
+        send({"id": id, "result": {**META, **text("goodbye")}})
+        os.close(0)
+        time.sleep(60)
+    if name == "number":
+        return text("", structuredContent=arguments)
     if name == "block":
         time.sleep(arguments["seconds"])
         return text("awake")
@@ -188,6 +200,8 @@ def main():
         os.write(2, b"last line of stderr\n")
     if "stubborn" in OPT:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "polite" in OPT:
+        signal.signal(signal.SIGTERM, lambda *_: (note(OPT["polite"], "terminated"), os._exit(0)))
     if "child" in OPT:
         if (child := os.fork()) == 0:
             if OPT["child"] == "setsid":
@@ -209,7 +223,7 @@ def main():
                 send({"id": message["id"], "result": result})
             if OPT.get("die") == "list" and message.get("method") == "tools/list":
                 os._exit(3)
-    while "stubborn" in OPT:
+    while "stubborn" in OPT or "polite" in OPT:
         time.sleep(60)
 
 

@@ -55,7 +55,8 @@ class Found:
             if hit.name not in visible:
                 failed.append((hit.name, "visible_budget" if hit.name in pooled else "over_budget"))
         exposed = tuple(hit.name for hit in self.hits if hit.name in visible)
-        return Found(self.query, self.hits, exposed, tuple(failed), self.evicted)
+        evicted = tuple(name for name in self.evicted if name not in pooled)
+        return Found(self.query, self.hits, exposed, tuple(failed), evicted)
 
     def to_json(self) -> dict[str, Any]:
         """What the model gets: {query, hits, exposed?, failed?, evicted?} (rule A5.9)."""
@@ -127,5 +128,5 @@ async def _execute(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
         raise InvalidArguments("query is blank: say in a few words what you want to do")
     if not isinstance(ctx.session, Searcher):
         raise NotAvailable(f"{SEARCH_TOOL} works only within a session")
-    limit = arguments.get("limit") or DEFAULT_LIMIT
+    limit = int(arguments.get("limit") or DEFAULT_LIMIT)  # 2.0 is an integer to JSON Schema
     return found_result(ctx.session.search(query, limit if limit > 0 else DEFAULT_LIMIT))

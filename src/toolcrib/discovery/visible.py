@@ -4,7 +4,7 @@ and to promise them in a search's answer."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.discovery.policy import SEARCH_TOOL, Caps
@@ -23,12 +23,21 @@ _NOT_POOLED = Pooled(-1, -1)
 @dataclass(frozen=True, slots=True)
 class View:
     """What a session has in view: its pool, the tools its host requires (name → when), the names
-    last sent in wire order, and the touch up to which that was decided."""
+    last sent in wire order, the touch up to which that was decided, and what it was decided on
+    (the catalogue's revision and the pool's round)."""
 
     pool: Pool = _EMPTY_POOL
     required: Mapping[str, int] = field(default=NOTHING)
     sent: tuple[str, ...] = ()
     decided: int = 0
+    basis: tuple[int, int] = (-1, -1)
+
+    def sending(self, names: tuple[str, ...], catalog: Catalog) -> View:
+        """The view after `names` were sent; the same object if that is no news."""
+        basis = (catalog.revision, self.pool.rounds)
+        if (self.sent, self.decided, self.basis) == (names, self.pool.seq, basis):
+            return self
+        return replace(self, sent=names, decided=self.pool.seq, basis=basis)
 
 
 def visible(
@@ -45,6 +54,8 @@ def visible(
     On the wire, what was sent last time keeps its place and the rest is appended: a provider's
     prompt cache keeps its prefix. The first time, the always tools come first, by name.
     """
+    if (view.decided, view.basis) == (view.pool.seq, (catalog.revision, view.pool.rounds)):
+        return view.sent  # asked again: nothing has happened since
     pool = fit(view.pool, catalog, pool_caps)
     entries = _candidates(catalog, view, pool, principal)
     chosen = _within(_by_priority(entries, view, pool), budget)

@@ -12,7 +12,9 @@ from toolcrib.errors import InvalidDefinition
 
 __all__ = ["concurrency"]
 
-_held: contextvars.ContextVar[object] = contextvars.ContextVar("toolcrib_slot", default=None)
+_held: contextvars.ContextVar[frozenset[asyncio.Semaphore]] = contextvars.ContextVar(
+    "toolcrib_slots", default=frozenset()
+)
 
 
 def concurrency(limit: int) -> Middleware:
@@ -22,9 +24,11 @@ def concurrency(limit: int) -> Middleware:
     if limit < 1:
         raise InvalidDefinition(f"a concurrency limit of {limit!r} lets nothing run: use 1 or more")
     slots = asyncio.Semaphore(limit)
+    mine = frozenset((slots,))
 
     async def hold_slot(invocation: Invocation, call_next: CallNext) -> ToolResult:
-        if _held.get() is slots:
+        held = _held.get()
+        if slots in held:
             return await call_next(invocation)
         deadline = invocation.context.deadline
         if not slots.locked() or deadline is None:
@@ -37,7 +41,7 @@ def concurrency(limit: int) -> Middleware:
                     "limited",
                     f"tool {invocation.name!r} was not run: no slot was free before its deadline",
                 )
-        token = _held.set(slots)
+        token = _held.set(held | mine if held else mine)
         try:
             return await call_next(invocation)
         finally:

@@ -83,10 +83,10 @@ def _marked(parts: tuple[Part, ...], marker: str, is_error: bool) -> tuple[Part,
 def _cut(parts: tuple[Part, ...], max_text: int, marker: str, is_error: bool) -> tuple[Part, ...]:
     mark = marker[:max_text]
     room = max_text - len(mark)
-    message: tuple[TextPart, ...] = ()
+    message = ""
     if is_error and parts and isinstance(last := parts[-1], TextPart):
-        message = (TextPart(last.text[:room]),)
-        room -= len(message[0].text)
+        message = last.text[:room]
+        room -= len(message)
         parts = parts[:-1]
     kept: list[Part] = []
     marked = False
@@ -100,6 +100,5 @@ def _cut(parts: tuple[Part, ...], max_text: int, marker: str, is_error: bool) ->
             kept.append(TextPart(part.text[:room] + mark))
             marked = True
     if not marked:
-        message = (*message, TextPart(mark)) if not kept else message
-        kept = kept if not kept else [*kept, TextPart(mark)]
-    return (*kept, *message)
+        message += mark
+    return (*kept, TextPart(message)) if message else tuple(kept)

@@ -2,8 +2,8 @@
 
 Reading order: server (what is declared) · declare (the short way) · source (joins the rest to
 a registry) · keep, health (supervision) · link, era (one connection) · session, wire, process,
-outgoing (below the SDK) · faults (what went wrong) · pages, mirror, remote_tools, translate, shapes (what
-comes through).
+outgoing (below the SDK) · faults (what went wrong) · pages, mirror, remote_tools, translate,
+shapes (what comes through).
 """
 
 from toolcrib.sources.mcp.declare import http, stdio

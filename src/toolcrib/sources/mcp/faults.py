@@ -77,8 +77,10 @@ valid · lost: sent, and no answer will come.
 def fate(code: int, *, sent: bool, status: int, http: bool, modern: bool, gone: bool) -> Fate:
     """What an error answer of `code` means. The SDK gives local faults codes of their own, which a
     server may use too; `gone` (the process ended) and `status` (of HTTP) tell them apart."""
+    if code == CONNECTION_CLOSED and not sent:
+        return "not_sent"  # whatever else is known by now: nobody answers what never left
     if code == CONNECTION_CLOSED and (http or gone) and status < 400:
-        return "lost" if sent else "not_sent"
+        return "lost"
     if code == PARSE_ERROR:
         return "unreadable"
     if code in (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION):

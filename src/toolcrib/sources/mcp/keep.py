@@ -153,7 +153,8 @@ class Keeper:
         status = link.last_status
         reason = link.reason
         if fault is not None:
-            reason = words(fault, status)
+            if reason in ("", CLOSED):
+                reason = words(fault, status)
             logger.debug("MCP server %r: %s", self.name, reason, exc_info=fault)
             if is_rejection(fault, status):
                 self._give_up(reason)

@@ -106,6 +106,7 @@ class Link:
         with anyio.CancelScope(shield=True):
             # A start that is cancelled half-way leaves a process that nobody can end any more.
             self._process = await ServerProcess.start(self._server)
+        assert self._process is not None
         async with process_streams(self._process, self._grace) as streams:
             yield streams
 
@@ -177,17 +178,17 @@ class Link:
         what = fate(error.code, sent=going.sent, status=status, http=http, modern=modern, gone=gone)
         if what == "turned_away" and status == 403:
             return Forbidden("it answered HTTP 403")  # for this call; the connection is as it was
-        if status >= 400 and what != "stale":
+        if status >= 400 and what in ("turned_away", "lost"):
             self.suspect.set()
         if what == "answered":
-            return ServerFault(error.message)
+            return ServerFault(self._server.masked(error.message))
         if what == "unreadable":
             return Unreadable("its answer cannot be read")
         if what == "lost":
-            return AnswerLost(words(error, status))
+            return AnswerLost(self._server.masked(words(error, status)))
         if what == "stale":
             self.end("its session is no longer valid")
-        elif what == "not_sent" and gone:
+        elif what == "not_sent" and (gone or not http):
             self.end(CLOSED)
         return NotSent(self.reason or words(error, status))
 
@@ -196,10 +197,7 @@ class Link:
         session = self._session
         if session is None:
             raise NotSent("it is not connected")
-        if session.is_modern:
-            await session.send_discover(self.version)
-        else:
-            await session.raw("ping")
+        await session.raw("server/discover" if session.is_modern else "ping")
 
     async def watch_closure(self) -> bool:
         """Holds a stream open on a 2026-07-28 peer and returns when it ends: at once when the peer

@@ -56,7 +56,8 @@ class McpServer:
     liveness: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "args", tuple(self.args))
+        for name, copied in (("args", tuple), ("env", dict), ("headers", dict)):
+            object.__setattr__(self, name, copied(getattr(self, name)))
         if not self.name.strip():
             raise InvalidDefinition("an MCP server needs a name: it is blank")
         if wrong := _fault(self):

@@ -1,0 +1,195 @@
+"""The command line as a person or a script uses it: real processes, real exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+
+TOOLS = '''
+import sys
+from toolcrib import ToolError, tool
+
+@tool(effects="read")
+def double(number: int) -> int:
+    """Double a whole number."""
+    print("a tool may print")
+    return 2 * number
+
+@tool(scopes={"vault"})
+def open_vault() -> str:
+    """Open the vault of the bank."""
+    return "open"
+
+@tool
+def refuse() -> str:
+    """Always refuse."""
+    raise ToolError("not today")
+'''
+
+FILE = """
+resources:
+  own:
+    kind: tool.Source
+    impl: functions
+    settings: {path: ., modules: [cli_tools]}
+  tools:
+    kind: tool.Assembly
+    impl: middleware
+    deps: {tool: own}
+    settings: {dynamic: {default: deferred}}
+"""
+
+SCRIPT = """
+rounds:
+  - say: I need to double something.
+    calls:
+      - {id: found, tool: tool_search, arguments: {query: double a number, limit: 1}}
+  - calls:
+      - {id: four, tool: "{{found.exposed.0}}", arguments: {number: 2}}
+  - calls:
+      - {tool: double, arguments: {number: "{{four}}"}}
+  - say: Eight.
+"""
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Path:
+    (tmp_path / "cli_tools.py").write_text(TOOLS)
+    (tmp_path / "shop.run.yaml").write_text(SCRIPT.replace('"{{found.exposed.0}}"', "double"))
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE)
+    return file
+
+
+def toolcrib(
+    *arguments: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from toolcrib.cli import main; main()", *map(str, arguments)]
+    environ = {**os.environ, "COLUMNS": "120", **(env or {})}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=environ, check=False
+    )
+
+
+def test_list_names_every_tool_with_source_exposure_and_bytes(deployment: Path) -> None:
+    found = toolcrib("list", deployment)
+    assert found.returncode == 0, found.stderr
+    assert "double" in found.stdout and "deferred" in found.stdout and "own" in found.stdout
+    listed = json.loads(toolcrib("list", deployment, "--json").stdout)
+    assert {one["name"] for one in listed} == {"double", "open_vault", "refuse", "tool_search"}
+    assert all(one["wire_bytes"] > 32 for one in listed)
+
+
+def test_search_prints_the_best_first(deployment: Path) -> None:
+    found = json.loads(toolcrib("search", deployment, "double a number", "--json").stdout)
+    assert found["hits"][0]["name"] == "double"
+    assert "double" in toolcrib("search", deployment, "double").stdout
+
+
+def test_call_prints_the_result_alone_and_what_a_tool_prints_goes_to_stderr(
+    deployment: Path,
+) -> None:
+    called = toolcrib("call", deployment, "double", '{"number": 21}')
+    assert (called.returncode, called.stdout) == (0, "42\n")
+    assert "a tool may print" in called.stderr
+
+
+def test_a_failed_call_exits_with_1_and_says_why_on_stderr(deployment: Path) -> None:
+    called = toolcrib("call", deployment, "refuse")
+    assert (called.returncode, called.stdout) == (1, "")
+    assert "not today" in called.stderr
+    wrong = toolcrib("call", deployment, "double", '{"numbr": 1}')
+    assert wrong.returncode == 1
+    assert "did you mean 'number'" in wrong.stderr
+    parsed = json.loads(toolcrib("call", deployment, "refuse", "--json").stdout)
+    assert parsed["failure"]["kind"] == "tool_error"
+
+
+def test_a_scope_is_granted_on_the_command_line_or_the_tool_does_not_exist(
+    deployment: Path,
+) -> None:
+    without = toolcrib("call", deployment, "open_vault")
+    assert without.returncode == 1
+    assert "there is no tool 'open_vault'" in without.stderr
+    assert toolcrib("call", deployment, "open_vault", "--scope", "vault").stdout == "open\n"
+
+
+def test_run_plays_the_script_through_a_session(deployment: Path) -> None:
+    played = toolcrib("run", deployment)
+    assert played.returncode == 0, played.stderr
+    assert "round 1  1 tool in view" in played.stdout
+    assert "listing all 4 tools every time would have cost" in played.stdout
+    told = json.loads(toolcrib("run", deployment, "--json").stdout)
+    assert [one["visible"]["names"] for one in told["rounds"]] == [
+        ["tool_search"],
+        ["tool_search", "double"],
+        ["tool_search", "double"],
+        ["tool_search", "double"],
+    ]
+    assert told["rounds"][2]["calls"][0]["result"]["content"] == [{"type": "text", "text": "8"}]
+    assert told["sent_bytes"] < told["full_listing_bytes"]
+
+
+def test_run_exits_with_1_when_a_call_of_the_script_failed(deployment: Path) -> None:
+    script = deployment.with_name("bad.yaml")
+    script.write_text("rounds: [{calls: [{tool: double, arguments: {number: 1}}]}]")
+    played = toolcrib("run", deployment, "--script", script)
+    assert played.returncode == 1
+    assert "undefined_tool" in played.stdout
+
+
+def test_a_fault_in_the_script_is_told_with_its_line(deployment: Path) -> None:
+    script = deployment.with_name("bad.yaml")
+    script.write_text("rounds:\n  - cals: []\n")
+    played = toolcrib("run", deployment, "--script", script)
+    assert played.returncode == 3
+    assert "bad.yaml:2: rounds[0].cals: unknown key 'cals', did you mean 'calls'?" in played.stderr
+
+
+def test_check_tells_five_faults_at_once_and_starts_nothing() -> None:
+    checked = toolcrib("check", DATA / "five_faults.yaml")
+    lines = checked.stderr.splitlines()
+    assert checked.returncode == 3
+    assert len(lines) == 5
+    assert all(
+        f"five_faults.yaml:{at}: " in line
+        for at, line in zip((7, 9, 14, 17, 21), lines, strict=True)
+    )
+    told = json.loads(toolcrib("check", DATA / "five_faults.yaml", "--json").stdout)
+    assert [one["line"] for one in told["problems"]] == [7, 9, 14, 17, 21]
+
+
+def test_check_says_that_a_good_file_is_fine(deployment: Path) -> None:
+    checked = toolcrib("check", deployment)
+    assert checked.returncode == 0
+    assert "fine" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["call"], ["search", "x.yaml"], ["list", "--jsn", "x"]]
+)
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    assert toolcrib(*arguments).returncode == 2
+
+
+def test_several_assemblies_need_a_name_and_an_unknown_one_exits_with_2(tmp_path: Path) -> None:
+    (tmp_path / "cli_tools.py").write_text(TOOLS)
+    file = tmp_path / "two.yaml"
+    second = FILE.split("  tools:")[1].replace("tool: own", "tool: own")
+    file.write_text(f"{FILE}  more:{second}")
+    assert toolcrib("list", file).returncode == 2
+    assert toolcrib("list", file, "--assembly", "mor").returncode == 2
+    assert toolcrib("list", file, "--assembly", "more").returncode == 0
+
+
+def test_a_missing_file_exits_with_3(tmp_path: Path) -> None:
+    missing = toolcrib("list", tmp_path / "none.yaml")
+    assert missing.returncode == 3
+    assert "cannot be read" in missing.stderr
