@@ -412,6 +412,18 @@ async def test_MC09_under_many_callers_and_kills_every_call_ends_as_one_of_three
         assert len(children()) == len(names)
 
 
+async def test_a_message_beyond_the_limit_ends_the_connection_and_not_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("toolcrib.sources.mcp.process.MAX_LINE", 300_000)
+    async with hosting(source(first_backoff=60.0, max_backoff=60.0)) as host:
+        assert len(str(await host.call("raw__big", n=200_000))) == 200_000
+        result = await host.call("raw__big", n=3_000_000)
+        assert result.failure
+        assert result.failure.kind == "outcome_unknown"
+        await until(lambda: "more than 300000 bytes" in host.health().reason)
+
+
 # -- starting
 
 

@@ -153,7 +153,9 @@ def _with(node: dict[str, Any], properties: dict[str, Any], required: list[str])
 def with_items(node: Any, notes: Notes, path: str = "") -> dict[str, Any]:
     """`node` with `items` on each array, tuples included (O7): the form changes, not the meaning."""
     changed = each_child(node, lambda inner, here: with_items(inner, notes, here), path)
-    if "items" not in changed and ("array" in types_of(changed) or is_array(changed.get("prefixItems"))):
+    if "items" not in changed and (
+        "array" in types_of(changed) or is_array(changed.get("prefixItems"))
+    ):
         changed["items"] = {}
         notes.add("array without items: any items", path, "same")
     if changed.get("additionalProperties") == {"not": {}}:

@@ -85,7 +85,9 @@ class _Modern:
             return False
         sound = True
         if key in _LISTS:
-            sound = is_array(value) and (key != "required" or all(isinstance(v, str) for v in value))
+            sound = is_array(value) and (
+                key != "required" or all(isinstance(v, str) for v in value)
+            )
         elif key in _OBJECTS:
             sound = is_object(value)
         elif key == "type":

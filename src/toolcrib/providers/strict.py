@@ -17,19 +17,26 @@ from toolcrib.providers.walk import each_child, nodes_of, target, types_of
 __all__ = ["NotStrict", "strict_form", "without_nulls"]
 
 FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
-_LIMITS_DROPPED = frozenset(  # each of them only refuses values, so that without it more is accepted
-    "not if then else dependentRequired dependentSchemas unevaluatedProperties unevaluatedItems"
-    " propertyNames minProperties maxProperties contains minContains maxContains uniqueItems"
-    " minLength maxLength contentMediaType contentEncoding".split()
+_LIMITS_DROPPED = (
+    frozenset(  # each of them only refuses values, so that without it more is accepted
+        "not if then else dependentRequired dependentSchemas unevaluatedProperties unevaluatedItems"
+        " propertyNames minProperties maxProperties contains minContains maxContains uniqueItems"
+        " minLength maxLength contentMediaType contentEncoding".split()
+    )
 )
 _WORDS_DROPPED = frozenset(("examples", "deprecated", "readOnly", "writeOnly", "title"))
+_WORDS = frozenset(("title", "description", "default"))
 MAX_PROPERTIES, MAX_LEVELS, MAX_ENUM, MAX_NAMES = 5_000, 10, 1_000, 120_000
 MAX_LONG_ENUM, MAX_LONG_ENUM_TEXT = 250, 15_000
 _LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
 class NotStrict(Exception):
-    """Raised inside this room for a schema that has no strict form; its text is the reason."""
+    """Raised inside this room for a schema that has no strict form: why, and where in it."""
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(reason)
+        self.path = path
 
 
 def strict_form(schema: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
@@ -46,23 +53,26 @@ def _node(node: Any, notes: Notes, path: str) -> dict[str, Any]:
         return {"$ref": kept["$ref"], **({"$defs": kept["$defs"]} if "$defs" in kept else {})}
     if "oneOf" in kept:
         if "anyOf" in kept:
-            raise NotStrict(f"oneOf beside anyOf at {path or '/'}")
+            raise NotStrict("oneOf beside anyOf", path)
         kept["anyOf"] = kept.pop("oneOf")
         notes.add("oneOf sent as anyOf", path)
     _as_list(kept, notes, path)
     if not kept.keys() & {"type", "anyOf", "enum", "const"}:
-        raise NotStrict(f"a value of any type at {path or '/'}")
+        raise NotStrict("a value of any type", path)
     if "properties" in kept or "object" in types_of(kept):
         _closed(kept, notes, path)
     return each_child(kept, lambda inner, here: _node(inner, notes, here), path)
 
 
 def _kept(node: Mapping[str, Any], notes: Notes, path: str) -> dict[str, Any]:
-    if "allOf" in node or ("$ref" in node and node.keys() - {"$ref", "$defs", "description"}):
-        if node.keys() - {"$ref", "$defs", "description", "title", "default"}:
-            raise NotStrict(f"a combination at {path or '/'}")
+    node = _unwrapped(node)
+    beside = node.keys() - {"$ref", "$defs", *_WORDS}
+    if "allOf" in node or ("$ref" in node and beside):
+        raise NotStrict("a combination", path)
+    if "$ref" in node and node.keys() - {"$ref", "$defs"}:
+        notes.add("words beside a reference left out", path, "wording")
     if node.get("patternProperties"):
-        raise NotStrict(f"an object with free names at {path or '/'}")
+        raise NotStrict("an object with free names", path)
     kept = dict(node)
     for key in sorted(kept.keys() & _LIMITS_DROPPED):
         del kept[key]
@@ -84,23 +94,31 @@ def _kept(node: Mapping[str, Any], notes: Notes, path: str) -> dict[str, Any]:
     return kept
 
 
+def _unwrapped(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`allOf` of one schema, the old way to put words beside a reference, as that schema."""
+    branches = node.get("allOf")
+    if not branches or len(branches) > 1 or node.keys() - {"allOf", *_WORDS}:
+        return node
+    return {**branches[0], **{key: value for key, value in node.items() if key != "allOf"}}
+
+
 def _as_list(node: dict[str, Any], notes: Notes, path: str) -> None:
     """A tuple as a list of any of its members: strict mode has no tuples."""
     if "array" not in types_of(node):
         node.pop("prefixItems", None)
         node.pop("items", None)
         return
-    members: list[Any] = node.pop("prefixItems", None) or []
+    members: list[Any] = list(node.pop("prefixItems", None) or ())
     rest = node.get("items", {})
     if members:
         notes.add("tuple sent as a list of any of its members", path)
         if rest in ({"not": {}}, False):
             node["maxItems"] = min(len(members), node.get("maxItems", len(members)))
-        else:
+        elif node.get("maxItems", len(members) + 1) > len(members):
             members.append(rest)
         rest = members[0] if len(members) == 1 else {"anyOf": members}
     if rest in ({}, {"not": {}}):
-        raise NotStrict(f"a list of anything at {path or '/'}")
+        raise NotStrict("a list of anything", path)
     node["items"] = rest
 
 
@@ -111,11 +129,11 @@ def _closed(node: dict[str, Any], notes: Notes, path: str) -> None:
     is_root = path == ""
     if more not in ({"not": {}}, False):
         if more or "additionalProperties" in node or not (properties or is_root):
-            raise NotStrict(f"an object with free names at {path or '/'}")
+            raise NotStrict("an object with free names", path)
         notes.add("object closed: names beyond those listed", path, "narrower")
     needed: list[str] = node.get("required") or []
     if missing := [name for name in needed if name not in properties]:
-        raise NotStrict(f"required {missing[0][:60]!r} is not described at {path or '/'}")
+        raise NotStrict("a required name that is not described", f"{path}/{missing[0][:60]}")
     if "type" not in node:
         node["type"] = "object"
         notes.add("type object inferred", path, "narrower")
@@ -145,7 +163,7 @@ def _within_limits(schema: Mapping[str, Any]) -> None:
     texts += [n["const"] for n in nodes if isinstance(n.get("const"), str)]
     texts += [*names, *(schema.get("$defs") or ())]
     if len(names) > MAX_PROPERTIES:
-        raise NotStrict(f"{len(names)} properties, more than {MAX_PROPERTIES}")
+        raise NotStrict(f"more than {MAX_PROPERTIES} properties")
     if sum(map(len, enums)) > MAX_ENUM:
         raise NotStrict(f"more than {MAX_ENUM} enum values")
     if sum(map(len, texts)) > MAX_NAMES:
@@ -181,8 +199,13 @@ def without_nulls(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
         node = target(root, node["$ref"])
     if not is_object(node):
         return value
+    branches = [b for b in node.get("anyOf") or () if is_object(b) and b.get("type") != "null"]
+    if len(branches) == 1 and "properties" not in node:
+        return without_nulls(value, branches[0], root)
     if is_array(value):
-        return [without_nulls(each, node.get("items"), root) for each in value]
+        first = node.get("prefixItems") or ()
+        items = [*first, *(node.get("items") for _ in value[len(first) :])]
+        return [without_nulls(v, s, root) for v, s in zip(value, items, strict=False)]
     properties = node.get("properties")
     if not is_object(value) or not is_object(properties):
         return value

@@ -45,23 +45,35 @@ _NO_REFS: Mapping[str, int] = {}
 
 def gemini_form(schema: Mapping[str, Any], form: Form, notes: Notes) -> dict[str, Any]:
     """`schema` as Gemini takes it in `form`; a root without properties gives one without any."""
-    return _Gemini(schema, form, notes).node(schema, "", _NO_REFS)
+    for repeats in (MAX_REPEATS, 1):  # rather shallow everywhere than deep in the first branch
+        own = Notes(notes.tool)
+        work = _Gemini(schema, form, own, repeats)
+        result = work.node(schema, "", _NO_REFS)
+        if not work.is_over:
+            break
+    notes.extend(own.all())
+    return result
 
 
 class _Gemini:
-    def __init__(self, root: Mapping[str, Any], form: Form, notes: Notes) -> None:
+    def __init__(self, root: Mapping[str, Any], form: Form, notes: Notes, repeats: int) -> None:
         self._root = root
+        self._repeats = repeats
         self._is_json = form == "json"
         self._kept = _SHARED if self._is_json else _OPENAPI
         self._notes = notes
         self._nodes = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the expansion has grown too large."""
+        return self._nodes > MAX_NODES
+
     def node(self, raw: Any, path: str, within: Mapping[str, int]) -> dict[str, Any]:
         """One node, expanded and lowered; `within` counts the references it stands inside of."""
-        self._nodes += 1
         node, within = self._expanded(raw, path, within)
         words = self._words(node, path)
-        if self._nodes > MAX_NODES:
+        if self.is_over:
             self._notes.add("schema too large when expanded: cut", path, "narrower")
             return {**words, "type": "object"}
         if node.get("not") == {}:
@@ -72,29 +84,30 @@ class _Gemini:
         branches = self._branches(node, path)
         if branches:
             lowered = [self.node(b, f"{path}/anyOf/{at}", within) for at, b in enumerate(branches)]
-            return {**words, **self._either(lowered)}
+            return {**words, **self._either(lowered), **words}
         types = types_of(node) or self._inferred(node, path)
         if not types:
             return {**words, **self._anything(path)}
         lowered = [self._typed(node, each, path, within) for each in types]
-        return {**words, **self._either(lowered)}
+        return {**words, **self._either(lowered), **words}
 
     def _expanded(
         self, raw: Any, path: str, within: Mapping[str, int]
     ) -> tuple[dict[str, Any], Mapping[str, int]]:
         """`raw` without reference and `allOf`, and the references followed on the way."""
-        node: dict[str, Any] = dict(raw) if is_object(raw) else {}
+        self._nodes += 1
+        node: dict[str, Any] = dict(raw) if is_object(raw) and not self.is_over else {}
         while "$ref" in node:
             reference: str = node.pop("$ref")
             found = target(self._root, reference)
             times = within.get(reference, 0)
             within = {**within, reference: times + 1}
-            if times >= MAX_REPEATS and is_object(found):
+            if times >= self._repeats and is_object(found):
                 self._notes.add("recursion cut: a plain value ends it", path, "narrower")
                 kinds = types_of(found)
                 kind = "object" if not kinds or "object" in kinds else kinds[0]
                 return {"type": kind, **_described(found), **_described(node)}, within
-            node = {**(found if is_object(found) else {}), **node}
+            node = _merged(node, found if is_object(found) else {})
         for branch in node.pop("allOf", ()):
             more, within = self._expanded(branch, path, within)
             self._notes.add("allOf merged", path)
@@ -105,7 +118,9 @@ class _Gemini:
         """Title and description; values that have no place of their own are told there."""
         for key in sorted(node.keys() - _HANDLED - self._kept):
             self._notes.add(f"{key!r} left out", path)
-        words = {key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)}
+        words = {
+            key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)
+        }
         if node.get("default") is not None:
             said = compact_json(node["default"])
             if len(said) <= 200:
@@ -121,7 +136,9 @@ class _Gemini:
     ) -> dict[str, Any]:
         """An enum: as such where all are strings, otherwise by type and told in words (JS11)."""
         allowed = types_of(node)
-        texts = [v for v in values if isinstance(v, str) and v and (not allowed or "string" in allowed)]
+        texts = [
+            v for v in values if isinstance(v, str) and v and (not allowed or "string" in allowed)
+        ]
         others = [v for v in values if not isinstance(v, str)]
         rest = list(dict.fromkeys(json_type(v) for v in others if v is not None))
         if "number" in rest and "integer" in rest:
@@ -131,6 +148,10 @@ class _Gemini:
             branches.insert(0, {"type": "string", "enum": texts})
         elif len(others) < len(values):  # the empty string is refused in an enum
             branches.insert(0, {"type": "string"})
+        if "array" in rest:
+            self._notes.add("enum of lists told in the description", path, "narrower")
+        if not branches and None not in others:
+            branches = [{"type": "string"}]
         if rest or len(texts) + len(others) < len(values):
             self._notes.add("enum of other than strings told in the description", path)
             listed = ", ".join(compact_json(value) for value in values[:50])
@@ -240,7 +261,9 @@ class _Gemini:
                 members.append(rest)
             elif result.get("maxItems", len(members) + 1) > len(members):
                 self._notes.add("items after a tuple", path, "narrower")
-            return self.node({"anyOf": members} if len(members) > 1 else members[0], path + "/items", within)
+            return self.node(
+                {"anyOf": members} if len(members) > 1 else members[0], path + "/items", within
+            )
         return self.node(rest, f"{path}/items", within)
 
 
@@ -250,6 +273,8 @@ def _described(node: Mapping[str, Any]) -> dict[str, Any]:
 
 def _merged(node: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Both, roughly: properties and required together, otherwise what came first."""
+    if node.keys() & {"items", "prefixItems"}:  # they speak of each other
+        more = {key: more[key] for key in more if key not in ("items", "prefixItems")}
     result = {**more, **node}
     properties = {**(more.get("properties") or {}), **(node.get("properties") or {})}
     required = [*(node.get("required") or ()), *(more.get("required") or ())]

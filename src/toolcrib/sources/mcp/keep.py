@@ -68,11 +68,13 @@ class Keeper:
         """One request on the connection there is. Raises `NotAvailable` naming the server where
         there is none or the request was not executed; else as the link does."""
         link = self._link
-        if link is None:
-            raise self._down(self.health.reason)
         try:
+            if link is None:
+                raise NotSent(self.health.reason)
             return await link.request(method, params, on_progress)
         except NotSent as error:
+            # Whoever calls again at once, and for ever, must not keep the owner from reconnecting.
+            await asyncio.sleep(0)
             raise self._down(str(error)) from error
 
     def report(self) -> Health:

@@ -52,6 +52,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._ended = False
         self._paused = False
         self._too_long = False
+        self._stopping = False
 
     @classmethod
     async def start(cls, server: McpServer) -> ServerProcess:
@@ -74,6 +75,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if fd == 2:
             self.note(data)
             return
+        if self._too_long or self._stopping:
+            return  # read on all the same: a server that cannot write cannot end in peace
         *lines, rest = data.split(b"\n")  # LF alone: JSON text may hold U+2028 (MC20)
         if lines:
             lines[0] = b"".join((*self._partial, lines[0]))
@@ -166,6 +169,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     async def stop(self, grace: float) -> None:
         """Ends the process and its group: closes its input, waits `grace` seconds, SIGTERM, waits
         again, SIGKILL. Whatever happens to the waiting, nothing of the group is left running."""
+        self._stopping = True
         try:
             if self._paused and not self._pipe(1).is_closing():
                 self._pipe(1).resume_reading()  # a server stuck in a write cannot see its EOF
