@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import subprocess
@@ -277,20 +278,7 @@ async def test_a_tool_that_cancels_its_own_task_cancels_nothing_else(
         assert outcome(await assembly.call("fine")) == "fine"
 
 
-@pytest.mark.parametrize(
-    "chain",
-    [
-        pytest.param(
-            "no middleware",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="batch.run_batch: a worker whose tool cancelled it goes on with the next"
-                " call, which is then told that it cancelled itself",
-            ),
-        ),
-        "the five",
-    ],
-)
+@pytest.mark.parametrize("chain", CHAINS)
 async def test_in_a_queue_of_calls_only_the_one_that_cancelled_itself_is_cancelled(
     chain: str,
 ) -> None:
@@ -422,8 +410,27 @@ async def test_a_sync_tool_does_not_stop_the_loop() -> None:
 
 @pytest.mark.xfail(
     strict=True,
-    reason="threads/call_sync: 32 sync tools that each call a sync tool hold all 32 threads, and"
-    " the calls they wait for never get one",
+    reason="ThreadPool._start_if_needed: a thread that has taken a job but waits for the lock still"
+    " counts as idle, so the next job gets no thread and waits behind a busy one",
+)
+async def test_as_many_sync_calls_as_there_are_threads_really_run_at_once() -> None:
+    for _ in range(15):
+        all_in = threading.Barrier(32)
+
+        def meet(all_in: threading.Barrier = all_in) -> str:
+            all_in.wait(2)
+            return "met"
+
+        at_once = tool(name="meet", timeout=0.4)(functools.partial(meet, all_in))
+        async with Assembly([at_once]) as assembly:
+            results = await ended(asyncio.gather(*(assembly.call("meet") for _ in range(32))))
+        all_in.abort()
+        assert {outcome(result) for result in results} == {"met"}
+
+
+@pytest.mark.xfail(
+    strict=False,  # a race
+    reason="ThreadPool._start_if_needed: see the test before this one",
 )
 async def test_sync_tools_that_call_sync_tools_do_not_wait_for_each_other_for_ever() -> None:
     assembly: Assembly
@@ -441,6 +448,25 @@ async def test_sync_tools_that_call_sync_tools_do_not_wait_for_each_other_for_ev
     async with Assembly([leaf, branch]) as assembly:
         results = await ended(asyncio.gather(*(assembly.call("branch") for _ in range(32))))
     assert {outcome(result) for result in results} == {"leaf"}
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="threads._lent: each nested call_sync takes one more thread, without bound",
+)
+async def test_a_sync_tool_that_calls_itself_without_end_runs_into_a_bound() -> None:
+    assembly: Assembly
+    most = 0
+
+    @tool(timeout=5)
+    def again(left: int) -> str:
+        nonlocal most
+        most = max(most, threading.active_count())
+        return assembly.call_sync("again", left=left - 1).text if left else "the end"
+
+    async with Assembly([again]) as assembly:
+        await ended(assembly.call("again", left=400), 10)
+    assert most <= 32 + 256 + 8
 
 
 async def test_sync_and_async_tools_may_call_each_other() -> None:
@@ -523,11 +549,6 @@ async def test_what_a_model_sends_wrong_is_told_back_and_nothing_runs(
         assert outcome(await assembly.call("read", topic="a")) == "a/3"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="arguments._before_prose: jiter's 'trailing comma' is taken for trailing prose, and"
-    " json.raw_decode's error is no InvalidArguments: internal",
-)
 @pytest.mark.parametrize(
     "arguments", ['{"topic": "a",}', '{"topic": "a", "limit": 1, }', '{"topic": ["a",]}']
 )
@@ -678,20 +699,7 @@ async def test_a_cancelled_caller_is_cancelled_and_its_tool_with_it() -> None:
             assert log == ["told"] * 3
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        5.0,
-        pytest.param(
-            None,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="runner._in_thread: where no limit is set, a cancelled caller does not"
-                " request ctx.cancellation, so the thread never learns of it",
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("limit", [5.0, None])
 async def test_a_thread_learns_that_its_call_was_cancelled(limit: float | None) -> None:
     begun, over, seen = threading.Event(), threading.Event(), list[bool]()
 
@@ -714,10 +722,6 @@ async def test_a_thread_learns_that_its_call_was_cancelled(limit: float | None) 
     assert seen == [True]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="executor.execute: SystemExit of a parse or authorize stage is not contained",
-)
 @pytest.mark.parametrize("stage", ["parse", "authorize"])
 async def test_no_stage_of_a_tool_ends_the_process(stage: str) -> None:
     from toolcrib import define_tool

@@ -234,11 +234,6 @@ async def test_A5_3_the_limit_is_8_by_default_and_capped_at_the_pools_tools() ->
         assert len(hits(await searched(session, "common", 1))) == 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="search_tool.py: a limit of 2.0 is an integer to JSON Schema, and becomes a slice of a"
-    " float: internal",
-)
 @pytest.mark.parametrize("limit", ["2.0", "1e1"])
 async def test_A5_3_a_limit_written_as_a_float_is_a_limit_or_refused(limit: str) -> None:
     async with Assembly(some("a", "b"), dynamic=Dynamic()) as assembly:
@@ -364,11 +359,6 @@ async def test_A5_11_two_searches_and_a_call_in_one_batch_are_told_as_the_batch_
         assert set(sent(session)) == only("b1", "c1")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="search_tool.Found.settled: `evicted` stays as it was at the search, though a later"
-    " search of the batch brought the tool back",
-)
 async def test_A5_9_what_the_batch_brought_back_is_not_told_as_evicted() -> None:
     async with Assembly(
         some("a1", "b1", "c1"), dynamic=Dynamic(discovery=Discovery(max_tools=2))
@@ -709,11 +699,6 @@ async def test_a_visible_tool_does_not_yield_to_one_that_was_only_waiting() -> N
             current.accept()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="session.send moves `decided`: what was touched but does not fit loses its precedence at"
-    " the second look, and its place goes to another tool",
-)
 async def test_a_round_is_pure_asked_twice_it_is_the_same() -> None:
     async with Assembly([], dynamic=Dynamic()) as probe:
         search = probe.catalog.definitions[0].wire_bytes

@@ -315,14 +315,7 @@ SCENARIOS: list[Any] = [
     threads_and_executors,
     shields_what_it_waits_for,
     what_it_waits_for_is_cancelled_too,
-    pytest.param(
-        what_it_waits_for_in_its_first_step_is_cancelled_too,
-        marks=pytest.mark.xfail(
-            strict=True,
-            reason="eager.py: a cancellation before the spare took over does not reach the future"
-            " the work waits for",
-        ),
-    ),
+    what_it_waits_for_in_its_first_step_is_cancelled_too,
 ]
 
 
@@ -448,14 +441,6 @@ async def test_a_caller_cancelled_before_its_call_waited_cancels_it() -> None:
         assert log == ["cancelled"]
 
 
-NESTED = pytest.mark.xfail(
-    strict=True,
-    reason="CRITICAL eager.start: a start nested in a first step takes the spare that is in use;"
-    " the inner call's rest is lost and both wait for ever",
-)
-
-
-@NESTED
 @pytest.mark.parametrize("depth", [1, 2, 5])
 async def test_a_call_nested_in_the_first_step_of_another_ends(depth: int) -> None:
     assembly: Assembly
@@ -474,7 +459,6 @@ async def test_a_call_nested_in_the_first_step_of_another_ends(depth: int) -> No
         assert outcome(await ended(assembly.call("nest", n=depth), 1.5)) == "bottom"
 
 
-@NESTED
 async def test_nested_calls_at_once_end() -> None:
     assembly: Assembly
 
@@ -506,11 +490,6 @@ async def test_a_nested_call_that_need_not_wait_ends() -> None:
         assert outcome(await ended(assembly.call("outer"))) == "False False"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="eager.py: a call that never waited leaves its task object to the next call, so what"
-    " cancels the first one's task later cancels the second call",
-)
 async def test_a_finished_calls_task_is_not_the_task_of_a_later_call() -> None:
     tasks: list[asyncio.Task[Any]] = []
 

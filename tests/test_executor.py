@@ -145,11 +145,6 @@ async def test_an_unknown_name_is_answered_with_its_nearest_neighbours() -> None
         assert "mean" not in (await tools.call("zzzzzz")).text
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="names.NearNames: candidates share a letter triple, so two letters exchanged in a short"
-    " name find nobody",
-)
 @pytest.mark.parametrize("slip", ["raed"])
 async def test_a_slip_in_a_short_name_finds_its_neighbour_too(slip: str) -> None:
     async with Assembly([Plain("read")]) as tools:
@@ -195,11 +190,6 @@ async def test_a_forbidden_tool_answers_exactly_like_an_unknown_one() -> None:
     assert ran == ["7"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="catalog.nearest: the ten closest are chosen before the forbidden ones are left out, so"
-    " their presence shows, and a permitted neighbour is not named",
-)
 async def test_forbidden_tools_do_not_show_in_the_suggestions_of_others() -> None:
     allowed = report("monthly_x")
     secret = [report(f"month_{at}", "audit") for at in range(10)]
@@ -295,10 +285,6 @@ async def test_progress_reaches_the_host(threaded: bool) -> None:
     ]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="tool.CallContext.progress: a fault of the host's handler becomes the tool's failure",
-)
 async def test_a_hosts_broken_progress_handler_does_not_fail_the_tool() -> None:
     @tool
     async def work(ctx: CallContext) -> str:

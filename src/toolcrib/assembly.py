@@ -6,6 +6,7 @@ Wires the rooms below together and owns their lifetime; decides nothing itself.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ from toolcrib.registry import Change, Registry
 from toolcrib.session import Session
 from toolcrib.sources.contract import Source
 from toolcrib.sources.functions import FunctionSource
-from toolcrib.threads import waiting
+from toolcrib.threads import TooManyAbandoned, waiting
 from toolcrib.tool import Tool
 
 __all__ = ["Assembly", "Item"]
@@ -43,6 +44,9 @@ Item: TypeAlias = Tool | Source | Callable[..., Any]
 
 OPEN_PATIENCE = 5.0
 """Seconds `open` waits for the first attempt of every source; slower ones publish later."""
+
+LOOP_LOOK = 1.0
+"""Seconds after which a waiting thread looks whether the loop is still there."""
 
 OWN = "toolcrib"
 PROGRAM = "program"
@@ -145,9 +149,12 @@ class Assembly:
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Waits until every source has what the host cannot do without: its `required` servers.
         Raises `NotReady` after `timeout` seconds, `ConfigurationError` where one gave up."""
-        async with asyncio.TaskGroup() as group:
-            for source in self.sources:
-                group.create_task(source.wait_ready(timeout))
+        waits = [asyncio.ensure_future(source.wait_ready(timeout)) for source in self.sources]
+        try:
+            await asyncio.gather(*waits)  # raises the first fault itself, not a group of one
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def close(self) -> None:
         """Ends the sources, the last first, then withdraws and closes every tool. Safe twice."""
@@ -236,9 +243,14 @@ class Assembly:
             raise NotAvailable("the assembly is not open: use `async with`")
         if _running_loop() is loop:
             raise InvalidDefinition("call_sync on the assembly's own loop never ends: await call()")
-        called = asyncio.run_coroutine_threadsafe(self.call(name, arguments, **kwargs), loop)
-        with waiting():
-            return called.result()
+        try:
+            with waiting():
+                call = self.call(name, arguments, **kwargs)
+                return _result_of(asyncio.run_coroutine_threadsafe(call, loop), loop)
+        except TooManyAbandoned:
+            return ToolResult.failed("limited", "not run: too many threads wait for nested calls")
+        except concurrent.futures.CancelledError:
+            return ToolResult.failed("cancelled", f"tool {name!r} cancelled itself")
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self.catalog)} tools from {len(self.sources)} sources>"
@@ -273,6 +285,19 @@ def _follow(index: Index, change: Change) -> None:
         ],
         [entry.name for entry in change.removed],
     )
+
+
+def _result_of(
+    called: concurrent.futures.Future[ToolResult], loop: asyncio.AbstractEventLoop
+) -> ToolResult:
+    while True:
+        try:
+            return called.result(timeout=LOOP_LOOK)
+        except TimeoutError:
+            if called.done():
+                raise  # the call's own, not our waiting
+            if loop.is_closed():
+                raise NotAvailable("the assembly's loop ended during the call") from None
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

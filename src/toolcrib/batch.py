@@ -21,8 +21,6 @@ async def run_batch(
     When cancelled, nothing further starts and what runs is cancelled. An exception of `run` (what
     the executor does not contain) is raised once the others have ended.
     """
-    if len(calls) == 1:
-        return [await run(calls[0])]
     results: dict[int, ToolResult] = {}
     waiting = iter(enumerate(calls))
 

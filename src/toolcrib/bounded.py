@@ -20,6 +20,7 @@ from toolcrib.tool import CallContext
 __all__ = [
     "GRACE",
     "MAX_STRAGGLERS",
+    "CancelledItself",
     "Limit",
     "TimedOut",
     "TooManyStragglers",
@@ -51,12 +52,18 @@ class TimedOut(Exception):
         self.left_behind = left_behind
 
 
+class CancelledItself(Exception):
+    """The work cancelled its own task; nobody else did."""
+
+
 class TooManyStragglers(Exception):
     """256 tasks that ignored their cancellation are still running: no more are started."""
 
 
 def stragglers() -> int:
     """Tasks left behind in this process that are still running."""
+    for task in [task for task in _stragglers if task.get_loop().is_closed()]:
+        _stragglers.discard(task)  # it can never run again
     return len(_stragglers)
 
 
@@ -81,11 +88,13 @@ class Limit:
         away. If we are cancelled, `work` is too, and gets the same grace. `ctx.cancellation` is
         requested in both cases, before the task is cancelled.
         """
-        if len(_stragglers) >= MAX_STRAGGLERS:
+        if len(_stragglers) >= MAX_STRAGGLERS <= stragglers():
             work.close()
             raise TooManyStragglers
         loop = asyncio.get_running_loop()
         deadline = time.monotonic() + self.seconds
+        if ctx.deadline is not None and ctx.deadline < deadline:
+            deadline = ctx.deadline
         context = contextvars.copy_context()
         context.run(inherited_deadline.set, deadline)
         ctx.in_own_task = True
@@ -106,6 +115,8 @@ class Limit:
         finally:
             del self._running[answer]
         if task.done():
+            if task.cancelled():
+                raise CancelledItself
             return cast("T", task.result())
         await _stop(task, ctx)
         raise TimedOut(left_behind=not task.done())
@@ -142,6 +153,8 @@ async def within(
         return ToolResult.failed(
             "timeout", f"tool {ctx.name!r} timed out after {limit.seconds:.4g}s{still}"
         )
+    except CancelledItself:
+        return ToolResult.failed("cancelled", f"tool {ctx.name!r} cancelled itself")
     except TooManyStragglers:
         return ToolResult.failed(
             "limited",

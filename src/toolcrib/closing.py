@@ -16,6 +16,9 @@ __all__ = ["Closer"]
 
 logger = logging.getLogger("toolcrib.registry")
 
+CLOSE_PATIENCE = 5.0
+"""Seconds a tool's own close may take when the assembly ends."""
+
 PATIENCE = 30.0
 """Seconds a closing waits for the calls in flight before it goes ahead."""
 
@@ -73,7 +76,11 @@ class Closer:
         await asyncio.sleep(0)  # lets closings that another thread asked for begin
         while self._running or self._waiting:
             if self._running:
-                await asyncio.wait(self._running)
+                _, late = await asyncio.wait(set(self._running), timeout=CLOSE_PATIENCE)
+                for task in late:
+                    logger.error("a tool's close did not end within %g s: given up", CLOSE_PATIENCE)
+                    task.cancel()
+                    self._running.discard(task)
             else:
                 await asyncio.sleep(0.01)
 

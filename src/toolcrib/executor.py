@@ -141,7 +141,10 @@ class Executor:
 
     def _refuse(self, call: ToolCall, result: ToolResult) -> ToolResult:
         for middleware in self._on_refused:
-            middleware.refused(call, result)
+            try:
+                middleware.refused(call, result)
+            except Exception:  # whoever watches is not part of the call
+                logger.exception("%r failed to take note of a refused call", middleware)
         return self._finish(call, result, ())
 
     def refuse(self, call: ToolCall, kind: FailureKind, message: str) -> ToolResult:

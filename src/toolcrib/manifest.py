@@ -169,6 +169,8 @@ def define_tool(
 
     `id` is shown to models as an exposed name. Raises `InvalidDefinition` or `InvalidSchema`.
     """
+    if not id.strip():
+        raise InvalidDefinition("a tool needs an id: it is blank")
     validate_schema(input_schema)
     definition = ToolDefinition(
         exposed_name("", id), description, input_schema, output_schema, annotations, tags

@@ -83,6 +83,7 @@ class Session:
             pool = replace(self._view.pool, seq=self._view.pool.seq + 1)
             required = {**self._view.required, **dict.fromkeys(new, pool.seq)}
             self._view = replace(self._view, pool=pool, required=required)
+            self._static = (None, ())
 
     async def call(
         self, name: str, /, arguments: Mapping[str, Any] | str | None = None, **kwargs: Any

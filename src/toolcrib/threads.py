@@ -21,7 +21,8 @@ MAX_ABANDONED = 256
 
 
 class TooManyAbandoned(Exception):
-    """256 threads whose call was given up are still running: no more are started."""
+    """256 threads are busy with calls that were given up, or wait for calls nested in theirs: no
+    more are started."""
 
 
 class CancelledItself(Exception):
@@ -90,6 +91,8 @@ class ThreadPool:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._serving = 0
         self._idle = 0
+        self._queued = 0
+        self._away = 0
         self._abandoned = 0
         self._closed = False
 
@@ -101,12 +104,16 @@ class ThreadPool:
     @contextlib.contextmanager
     def _lent(self) -> Iterator[None]:
         with self._lock:
+            if self._away >= MAX_ABANDONED:
+                raise TooManyAbandoned
+            self._away += 1
             self._serving -= 1
             self._start_if_needed()
         try:
             yield
         finally:
             with self._lock:
+                self._away -= 1
                 self._serving += 1
 
     async def run(self, function: Callable[[], Any]) -> Any:
@@ -134,11 +141,12 @@ class ThreadPool:
             if self._closed:
                 raise TooManyAbandoned
             self._jobs.put(job)
+            self._queued += 1
             self._start_if_needed()
 
     def _start_if_needed(self) -> None:
         """Called with the lock held."""
-        if self._idle < self._jobs.qsize() and self._serving < self._limit and not self._closed:
+        if self._idle < self._queued and self._serving < self._limit and not self._closed:
             self._serving += 1
             threading.Thread(target=self._serve, name="toolcrib-tool", daemon=True).start()
 
@@ -172,6 +180,9 @@ class ThreadPool:
         while True:
             job = self._jobs.get()
             with self._lock:
+                # Idle and queued change together, here: until then the job counts as waiting and
+                # the thread as free, so a job that comes meanwhile gets a thread of its own.
+                self._queued -= job is not None
                 if job is not None and job.abandoned:
                     continue
                 self._idle -= 1

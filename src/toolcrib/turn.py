@@ -182,12 +182,8 @@ def _settled(session: Conversation, result: ToolResult) -> ToolResult:
     found = result.value
     if not isinstance(found, Found) or result.failure is not None:
         return result
-    told = found_result(found)
-    if result.content != told.content:
+    now, told = session.settled(found), found_result(found).content
+    if now == found or result.content[: len(told)] != told:
         return result
-    now = session.settled(found)
-    return (
-        result
-        if now == found
-        else ToolResult(found_result(now).content, None, now, result.call_id, result.meta)
-    )
+    content = (*found_result(now).content, *result.content[len(told) :])
+    return ToolResult(content, None, now, result.call_id, result.meta)

@@ -6,8 +6,10 @@ Names and kinds are recorded, never arguments, results or exception texts.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections.abc import Awaitable
 from typing import TypeAlias
 
 from opentelemetry import metrics, trace
@@ -47,21 +49,39 @@ class Telemetry:
         started = time.monotonic()
         if started - self._checked >= _RECHECK:
             self._look_for_sdk(started)
-        if self._tracing:
-            result = await self._traced(invocation, call_next)
-        else:
+        if not self._tracing and not self._metering:
             result = await call_next(invocation)
-        if self._metering:
-            self._measure(invocation.name, result, time.monotonic() - started)
+        else:
+            result = await self._observed(invocation, call_next, started)
         if result.failure is not None:
             _warn(invocation.name, invocation.call_id, result)
         return result
 
     def refused(self, call: ToolCall, result: ToolResult) -> None:
         """Counts and logs a call that never reached the chain."""
-        if self._metering:
-            self._measure(call.name[:64], result, None)
+        now = time.monotonic()
+        if now - self._checked >= _RECHECK:
+            self._look_for_sdk(now)
+        if self._metering and result.failure is not None:
+            known = result.failure.kind not in ("not_found", "undefined_tool")
+            # a name the model made up is no label: there is no end to them
+            self._measure(call.name if known else "_OTHER", result.failure.kind, None)
         _warn(call.name, call.id, result)
+
+    async def _observed(
+        self, invocation: Invocation, call_next: CallNext, started: float
+    ) -> ToolResult:
+        error = ""
+        try:
+            result = await (self._traced if self._tracing else _untraced)(invocation, call_next)
+            error = result.failure.kind if result.failure is not None else ""
+            return result
+        except BaseException as raised:
+            error = _error_type(raised)
+            raise
+        finally:
+            if self._metering:
+                self._measure(invocation.name, error, time.monotonic() - started)
 
     async def _traced(self, invocation: Invocation, call_next: CallNext) -> ToolResult:
         attributes = {
@@ -77,16 +97,21 @@ class Telemetry:
             record_exception=False,  # an exception's text may hold what nobody should read
             set_status_on_exception=False,
         ) as span:
-            result = await call_next(invocation)
+            try:
+                result = await call_next(invocation)
+            except BaseException as raised:
+                span.set_attribute("error.type", _error_type(raised))
+                span.set_status(Status(StatusCode.ERROR))
+                raise
             if result.failure is not None:
                 span.set_attribute("error.type", result.failure.kind)
                 span.set_status(Status(StatusCode.ERROR))
             return result
 
-    def _measure(self, name: str, result: ToolResult, seconds: float | None) -> None:
+    def _measure(self, name: str, error: str, seconds: float | None) -> None:
         attributes: _Attributes = {"gen_ai.tool.name": name}
-        if result.failure is not None:
-            attributes["error.type"] = result.failure.kind
+        if error:
+            attributes["error.type"] = error
             self._errors.add(1, attributes)
         if seconds is not None:
             self._executions.add(1, attributes)
@@ -96,6 +121,14 @@ class Telemetry:
         self._checked = now
         self._tracing = _is_real(trace.get_tracer_provider())
         self._metering = _is_real(metrics.get_meter_provider())
+
+
+def _untraced(invocation: Invocation, call_next: CallNext) -> Awaitable[ToolResult]:
+    return call_next(invocation)
+
+
+def _error_type(raised: BaseException) -> str:
+    return "cancelled" if isinstance(raised, asyncio.CancelledError) else type(raised).__name__
 
 
 def _is_real(provider: object) -> bool:

@@ -14,6 +14,7 @@ from toolcrib.content import ImagePart, ToolCall, ToolResult
 from toolcrib.definition import ToolDefinition, compact_json
 from toolcrib.discovery.search_tool import Found
 from toolcrib.errors import InvalidDefinition
+from toolcrib.jsonvalue import is_object
 from toolcrib.providers.cache import Cache
 from toolcrib.providers.history import Assistant, History, User
 from toolcrib.providers.keys import given_keys, with_sent_keys
@@ -93,7 +94,7 @@ def _assistant(said: dict[str, Any]) -> Assistant:
 
 
 def _arguments(given: Any) -> str:
-    return received(given_keys(given) if isinstance(given, dict) else given)
+    return received(given_keys(given) if is_object(given) else given)
 
 
 def results(

@@ -6,7 +6,7 @@ For a gateway. Schemas are sent as they are: MCP takes any JSON Schema with an o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolcrib.content import AudioPart, DataPart, FilePart, ImagePart, Part, ToolCall, ToolResult
@@ -83,9 +83,9 @@ def results(
 def _result(result: ToolResult, is_structured: bool) -> dict[str, Any]:
     content = [_block(part) for part in result.content]
     written: dict[str, Any] = {"content": content, "isError": result.is_error}
-    if is_structured and not result.is_error and isinstance(result.value, Mapping):
+    if is_structured and not result.is_error and is_object(result.value):
         try:
-            written["structuredContent"] = json.loads(compact_json(dict(result.value)))
+            written["structuredContent"] = json.loads(compact_json(result.value))
         except (TypeError, ValueError):  # it has been written as text; a program's value stays ours
             return written
     return written

@@ -23,12 +23,13 @@ from toolcrib.providers import chat, responses
 from toolcrib.providers.cache import Cache
 from toolcrib.providers.history import Assistant, History
 from toolcrib.providers.naming import restored, sent_name, unique
+from toolcrib.providers.nulls import without_nulls
 from toolcrib.providers.pairing import loose, paired
 from toolcrib.providers.reading import Reply, as_json
 from toolcrib.providers.report import Export, Notes
 from toolcrib.providers.roots import flat_root, with_items
 from toolcrib.providers.schemas import modern
-from toolcrib.providers.strict import NotStrict, strict_form, without_nulls
+from toolcrib.providers.strict import NotStrict, strict_form
 
 __all__ = ["Api", "calls", "export", "messages", "reply", "results", "tools", "write"]
 

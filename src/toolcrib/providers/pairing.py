@@ -68,10 +68,13 @@ class _Pairing:
         self._steps: list[Step] = []
         self._open: list[tuple[str, ToolCall]] = []  # id in the history, call as it is sent
         self._found: dict[int, ToolResult] = {}
+        self._unnamed: list[ToolResult] = []
+        self._is_answered = False
 
     def steps(self, history: History) -> list[Step]:
         for message in history:
             if isinstance(message, Answers):
+                self._is_answered = True
                 for result in message.results:
                     self._answer(result)
                 continue
@@ -105,6 +108,9 @@ class _Pairing:
         return free
 
     def _answer(self, result: ToolResult) -> None:
+        if not result.call_id:
+            self._unnamed.append(result)
+            return
         for at, (old, _) in enumerate(self._open):
             if at not in self._found and old == result.call_id:
                 self._found[at] = result
@@ -112,16 +118,21 @@ class _Pairing:
         self._notes.add("result without a call left out", result.call_id[:80], "narrower")
 
     def _close(self, is_last: bool) -> None:
-        if self._open and (self._found or not is_last):
-            pairs: list[tuple[ToolCall, ToolResult]] = []
-            for at, (_, call) in enumerate(self._open):
-                result = self._found.get(at)
-                if result is None:
-                    self._notes.add("call without a result answered for it", call.id[:80], "same")
-                    result = ToolResult.failed("cancelled", NO_ANSWER)
-                pairs.append((call, result))
-            self._steps.append(Answered(tuple(pairs)))
-        self._open, self._found = [], {}
+        if self._open and (self._is_answered or not is_last):
+            pairs = tuple((call, self._result(at, call)) for at, (_, call) in enumerate(self._open))
+            self._steps.append(Answered(pairs))
+        for _ in self._unnamed:
+            self._notes.add("result without a call left out", "", "narrower")
+        self._open, self._found, self._unnamed, self._is_answered = [], {}, [], False
+
+    def _result(self, at: int, call: ToolCall) -> ToolResult:
+        """The result of a call: by its id, else the next one that names no call."""
+        if at in self._found:
+            return self._found[at]
+        if self._unnamed:
+            return self._unnamed.pop(0)
+        self._notes.add("call without a result answered for it", call.id[:80], "same")
+        return ToolResult.failed("cancelled", NO_ANSWER)
 
 
 def loose(results: tuple[ToolResult, ...], calls: tuple[ToolCall, ...], rule: IdRule) -> Answered:

@@ -6,7 +6,7 @@ Takes the official SDK's object (anything with `model_dump`) or its dict; no SDK
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 from toolcrib.arguments import decode
 from toolcrib.content import ToolCall
@@ -18,7 +18,6 @@ from toolcrib.providers.report import Notes
 __all__ = ["Dumps", "Reply", "arguments_object", "as_json", "objects", "received", "text_of"]
 
 
-@runtime_checkable
 class Dumps(Protocol):
     """An SDK's reply: pydantic's way to JSON."""
 
@@ -29,12 +28,12 @@ Reply: TypeAlias = Dumps | Mapping[str, Any]
 
 
 def as_json(reply: Reply) -> dict[str, Any]:
-    """`reply` as a JSON object. Raises `TypeError` for anything but a mapping or an SDK's object."""
+    """`reply` as a JSON object. Raises `TypeError` for neither a mapping nor an SDK's object."""
     if isinstance(reply, Mapping):
         return dict(reply)
-    if isinstance(reply, Dumps):
-        return reply.model_dump(mode="json", by_alias=True, exclude_none=True)
-    raise TypeError(f"a reply is an SDK's response or its dict, not {type(reply).__name__!r}")
+    if not hasattr(reply, "model_dump"):
+        raise TypeError(f"a reply is an SDK's response or its dict, not {type(reply).__name__!r}")
+    return reply.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def objects(value: Any) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ def write(
             searches |= {item["call_id"] for item in written if item.get("type") == _SEARCH_CALL}
             items += written
         else:
-            is_loose = not any("role" in item or "type" in item for item in items)
+            is_loose = not items  # results of the reply just received: no call is written here
             items += _answers(step, searches, is_loose and bool(loadable), loadable, notes)
     return items
 

@@ -46,7 +46,7 @@ def flat_root(schema: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
     whole = {
         **node,
         "type": "object",
-        "properties": node.get("properties") or {},
+        "properties": _properties(node),
     }
     order = ("title", "description", "type", "properties", "required")
     sorted_first = {key: whole[key] for key in order if key in whole}
@@ -151,7 +151,7 @@ def _with(node: dict[str, Any], properties: dict[str, Any], required: list[str])
 
 
 def with_items(node: Any, notes: Notes, path: str = "") -> dict[str, Any]:
-    """`node` with `items` on each array, tuples included (O7): the form changes, not the meaning."""
+    """`node` with `items` on each array, tuples included (O7): the meaning stays."""
     changed = each_child(node, lambda inner, here: with_items(inner, notes, here), path)
     if "items" not in changed and (
         "array" in types_of(changed) or is_array(changed.get("prefixItems"))

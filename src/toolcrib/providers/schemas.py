@@ -13,7 +13,7 @@ from typing import Any
 
 from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.providers.report import Notes
-from toolcrib.providers.walk import DEFS, each_child, nodes_of, pointer, target
+from toolcrib.providers.walk import DEFS, each_child, nodes_of, pointer, target, words
 from toolcrib.schema import KNOWN_KEYWORDS, MAX_SCHEMA_DEPTH, too_deep
 
 __all__ = ["ANYTHING", "modern"]
@@ -21,10 +21,10 @@ __all__ = ["ANYTHING", "modern"]
 ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
 """Stands for a schema that cannot be taken over at all: an object of whatever."""
 
-_TYPES = frozenset("object array string number integer boolean null".split())
-_ABOUT = frozenset(  # words about the document; none of them limits a value
+_TYPES = words("object array string number integer boolean null")
+_ABOUT = words(  # words about the document; none of them limits a value
     "$schema $id id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor $vocabulary"
-    " $comment $defs definitions".split()
+    " $comment $defs definitions"
 )
 _LISTS = frozenset(("required", "enum", "allOf", "anyOf", "oneOf", "prefixItems"))
 _OBJECTS = frozenset(("properties", "patternProperties", "dependentSchemas", "dependentRequired"))

@@ -1,7 +1,7 @@
-"""OpenAI's strict mode: the schema in the form it demands, or the reason why that cannot be (O8–O11).
+"""OpenAI's strict mode: the schema in the form it demands, or why there is none (O8–O11).
 
-A model in strict mode names every property and sends null for one it leaves out; `without_nulls`
-takes those out again. Starts from `roots.flat_root`; never changes its input.
+A model in strict mode names every property and sends null for one it leaves out: `nulls` takes
+those out again. Starts from `roots.flat_root`; never changes its input.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ from typing import Any
 from toolcrib.definition import compact_json
 from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.providers.report import Notes
-from toolcrib.providers.walk import each_child, nodes_of, target, types_of
+from toolcrib.providers.walk import each_child, nodes_of, types_of, words
 
-__all__ = ["NotStrict", "strict_form", "without_nulls"]
+__all__ = ["NotStrict", "strict_form"]
 
-FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
-_LIMITS_DROPPED = (
-    frozenset(  # each of them only refuses values, so that without it more is accepted
-        "not if then else dependentRequired dependentSchemas unevaluatedProperties unevaluatedItems"
-        " propertyNames minProperties maxProperties contains minContains maxContains uniqueItems"
-        " minLength maxLength contentMediaType contentEncoding".split()
-    )
+FORMATS = words("date-time time date duration email hostname ipv4 ipv6 uuid")
+_LIMITS_DROPPED = words(  # each of them only refuses values, so that without it more is accepted
+    "not if then else dependentRequired dependentSchemas unevaluatedProperties unevaluatedItems"
+    " propertyNames minProperties maxProperties contains minContains maxContains uniqueItems"
+    " minLength maxLength contentMediaType contentEncoding"
 )
 _WORDS_DROPPED = frozenset(("examples", "deprecated", "readOnly", "writeOnly", "title"))
 _WORDS = frozenset(("title", "description", "default"))
@@ -59,9 +57,11 @@ def _node(node: Any, notes: Notes, path: str) -> dict[str, Any]:
     _as_list(kept, notes, path)
     if not kept.keys() & {"type", "anyOf", "enum", "const"}:
         raise NotStrict("a value of any type", path)
-    if "properties" in kept or "object" in types_of(kept):
+    has_names = "properties" in kept or "object" in types_of(kept)
+    if has_names:
         _closed(kept, notes, path)
-    return each_child(kept, lambda inner, here: _node(inner, notes, here), path)
+    inside = each_child(kept, lambda inner, here: _node(inner, notes, here), path)
+    return {**inside, "additionalProperties": False} if has_names else inside
 
 
 def _kept(node: Mapping[str, Any], notes: Notes, path: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _closed(node: dict[str, Any], notes: Notes, path: str) -> None:
         name: schema if name in needed else _or_null(schema) for name, schema in properties.items()
     }
     node["required"] = list(properties)
-    node["additionalProperties"] = False
+    node.pop("additionalProperties", None)
 
 
 def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +172,8 @@ def _within_limits(schema: Mapping[str, Any]) -> None:
         size = sum(len(value) for value in values if isinstance(value, str))
         if len(values) > MAX_LONG_ENUM and size > MAX_LONG_ENUM_TEXT:
             raise NotStrict(f"an enum of more than {MAX_LONG_ENUM_TEXT} characters")
-    roots = [schema, *(schema.get("$defs") or {}).values()]
+    definitions: dict[str, dict[str, Any]] = schema.get("$defs") or {}
+    roots: list[Mapping[str, Any]] = [schema, *definitions.values()]
     if max(_levels({k: v for k, v in root.items() if k != "$defs"}) for root in roots) > MAX_LEVELS:
         raise NotStrict(f"nested deeper than {MAX_LEVELS} levels")
 
@@ -187,44 +188,3 @@ def _levels(node: Any) -> int:
 
     each_child(node, look, "")
     return deepest + bool({"object", "array"} & set(types_of(node)))
-
-
-def without_nulls(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    """`value` without the nulls that stand for absence: where `schema` (the original) makes a
-    property optional and gives it no null."""
-    node = schema
-    for _ in range(8):
-        if not (is_object(node) and isinstance(node.get("$ref"), str)):
-            break
-        node = target(root, node["$ref"])
-    if not is_object(node):
-        return value
-    branches = [b for b in node.get("anyOf") or () if is_object(b) and b.get("type") != "null"]
-    if len(branches) == 1 and "properties" not in node:
-        return without_nulls(value, branches[0], root)
-    if is_array(value):
-        first = node.get("prefixItems") or ()
-        items = [*first, *(node.get("items") for _ in value[len(first) :])]
-        return [without_nulls(v, s, root) for v, s in zip(value, items, strict=False)]
-    properties = node.get("properties")
-    if not is_object(value) or not is_object(properties):
-        return value
-    needed: list[str] = node.get("required") or []
-    return {
-        name: without_nulls(inner, properties.get(name), root)
-        for name, inner in value.items()
-        if inner is not None or name in needed or _takes_null(properties.get(name), root)
-    }
-
-
-def _takes_null(schema: Any, root: Mapping[str, Any], depth: int = 0) -> bool:
-    if not is_object(schema) or depth > 8:
-        return True
-    if isinstance(reference := schema.get("$ref"), str):
-        return _takes_null(target(root, reference), root, depth + 1)
-    if "type" in schema:
-        return "null" in types_of(schema)
-    if "enum" in schema:
-        return None in schema["enum"]
-    branches = schema.get("anyOf") or schema.get("oneOf") or ()
-    return not branches or any(_takes_null(each, root, depth + 1) for each in branches)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from toolcrib.definition import compact_json
-from toolcrib.jsonvalue import is_object
+from toolcrib.providers.expansion import MAX_REPEATS, Expansion
 from toolcrib.providers.report import Notes
-from toolcrib.providers.walk import target, types_of
+from toolcrib.providers.walk import types_of, words
 from toolcrib.schema import json_type
 
 __all__ = ["Form", "gemini_form"]
@@ -21,12 +21,12 @@ __all__ = ["Form", "gemini_form"]
 Form: TypeAlias = Literal["json", "openapi"]
 """json: for `parametersJsonSchema` · openapi: for `parameters`."""
 
-_SHARED = frozenset("title description format minItems maxItems minimum maximum".split())
-_OPENAPI = _SHARED | frozenset("minProperties maxProperties minLength maxLength pattern".split())
+_SHARED = words("title description format minItems maxItems minimum maximum")
+_OPENAPI = _SHARED | words("minProperties maxProperties minLength maxLength pattern")
 _FORMATS = frozenset(("date-time", "enum", "float", "double", "int32", "int64"))
-_HANDLED = frozenset(  # what the conversion itself looks at, and what goes without saying
+_HANDLED = words(  # what the conversion itself looks at, and what goes without saying
     "type properties required items prefixItems enum const anyOf oneOf allOf $ref $defs default"
-    " additionalProperties examples deprecated readOnly writeOnly nullable".split()
+    " additionalProperties examples deprecated readOnly writeOnly nullable"
 )
 _BY_TYPE = {
     "object": frozenset(("properties", "required", "minProperties", "maxProperties")),
@@ -35,10 +35,6 @@ _BY_TYPE = {
     "number": frozenset(("minimum", "maximum", "format")),
     "integer": frozenset(("minimum", "maximum", "format")),
 }
-MAX_REPEATS = 2
-"""How often a definition may stand inside itself before a plain value ends it."""
-MAX_NODES = 3_000
-"""Nodes of one exported schema: expansion multiplies."""
 _SCALARS = ("string", "number", "boolean")
 _NO_REFS: Mapping[str, int] = {}
 
@@ -57,23 +53,21 @@ def gemini_form(schema: Mapping[str, Any], form: Form, notes: Notes) -> dict[str
 
 class _Gemini:
     def __init__(self, root: Mapping[str, Any], form: Form, notes: Notes, repeats: int) -> None:
-        self._root = root
-        self._repeats = repeats
+        self._expand = Expansion(root, notes, repeats)
         self._is_json = form == "json"
         self._kept = _SHARED if self._is_json else _OPENAPI
         self._notes = notes
-        self._nodes = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether the expansion has grown too large."""
-        return self._nodes > MAX_NODES
+        """Whether the schema became too large and was cut."""
+        return self._expand.is_over
 
     def node(self, raw: Any, path: str, within: Mapping[str, int]) -> dict[str, Any]:
         """One node, expanded and lowered; `within` counts the references it stands inside of."""
-        node, within = self._expanded(raw, path, within)
+        node, within = self._expand(raw, path, within)
         words = self._words(node, path)
-        if self.is_over:
+        if self._expand.is_over:
             self._notes.add("schema too large when expanded: cut", path, "narrower")
             return {**words, "type": "object"}
         if node.get("not") == {}:
@@ -90,29 +84,6 @@ class _Gemini:
             return {**words, **self._anything(path)}
         lowered = [self._typed(node, each, path, within) for each in types]
         return {**words, **self._either(lowered), **words}
-
-    def _expanded(
-        self, raw: Any, path: str, within: Mapping[str, int]
-    ) -> tuple[dict[str, Any], Mapping[str, int]]:
-        """`raw` without reference and `allOf`, and the references followed on the way."""
-        self._nodes += 1
-        node: dict[str, Any] = dict(raw) if is_object(raw) and not self.is_over else {}
-        while "$ref" in node:
-            reference: str = node.pop("$ref")
-            found = target(self._root, reference)
-            times = within.get(reference, 0)
-            within = {**within, reference: times + 1}
-            if times >= self._repeats and is_object(found):
-                self._notes.add("recursion cut: a plain value ends it", path, "narrower")
-                kinds = types_of(found)
-                kind = "object" if not kinds or "object" in kinds else kinds[0]
-                return {"type": kind, **_described(found), **_described(node)}, within
-            node = _merged(node, found if is_object(found) else {})
-        for branch in node.pop("allOf", ()):
-            more, within = self._expanded(branch, path, within)
-            self._notes.add("allOf merged", path)
-            node = _merged(node, more)
-        return node, within
 
     def _words(self, node: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Title and description; values that have no place of their own are told there."""
@@ -265,23 +236,3 @@ class _Gemini:
                 {"anyOf": members} if len(members) > 1 else members[0], path + "/items", within
             )
         return self.node(rest, f"{path}/items", within)
-
-
-def _described(node: Mapping[str, Any]) -> dict[str, Any]:
-    return {"description": node["description"]} if "description" in node else {}
-
-
-def _merged(node: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, roughly: properties and required together, otherwise what came first."""
-    if node.keys() & {"items", "prefixItems"}:  # they speak of each other
-        more = {key: more[key] for key in more if key not in ("items", "prefixItems")}
-    result = {**more, **node}
-    properties = {**(more.get("properties") or {}), **(node.get("properties") or {})}
-    required = [*(node.get("required") or ()), *(more.get("required") or ())]
-    if properties:
-        result["properties"] = properties
-    if required:
-        result["required"] = list(dict.fromkeys(required))
-    if (more.get("properties") or {}).keys() != (node.get("properties") or {}).keys():
-        result.pop("additionalProperties", None)
-    return result

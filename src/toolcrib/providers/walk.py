@@ -11,11 +11,17 @@ from urllib.parse import unquote
 
 from toolcrib.jsonvalue import is_array, is_object
 
-__all__ = ["DEFS", "each_child", "nodes_of", "pointer", "target", "types_of"]
+__all__ = ["DEFS", "each_child", "nodes_of", "pointer", "target", "types_of", "words"]
 
-ONE = frozenset(
+
+def words(text: str) -> frozenset[str]:
+    """The words of `text` as a set: long lists of keywords stay readable that way."""
+    return frozenset(text.split())
+
+
+ONE = words(
     "items additionalProperties propertyNames contains not if then else unevaluatedItems"
-    " unevaluatedProperties contentSchema".split()
+    " unevaluatedProperties contentSchema"
 )
 MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs"))

@@ -91,7 +91,7 @@ def _tool(
             )
 
     stages = Stages(SchemaParser(definition), execute, lambda value: to_result(name, value))
-    return ManifestTool(definition, stages, kind="mcp", original=remote)
+    return ManifestTool(definition, stages, kind="mcp", source=server.name, original=remote)
 
 
 def resource_tools(server: Server, declared: McpServer) -> list[ManifestTool[Any]]:
