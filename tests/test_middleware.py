@@ -469,11 +469,6 @@ async def test_a_call_that_comes_back_by_another_assembly_does_not_wait_for_itse
         assert outcome(await ended(one.call("there"), 0.5)) == "leaf"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="middleware/concurrency: a Semaphore belongs to the first loop that had to wait for it;"
-    " on the next loop the same middleware raises RuntimeError",
-)
 def test_a_limit_works_on_the_next_loop_too() -> None:
     chain = [concurrency(1)]
 
@@ -488,11 +483,6 @@ def test_a_limit_works_on_the_next_loop_too() -> None:
     assert asyncio.run(run()) == {"ran"}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="middleware/concurrency: a task that outlives its call still counts as holding the slot"
-    " that was given back, so its calls pass every limit",
-)
 async def test_a_task_left_behind_by_a_call_does_not_pass_the_limit() -> None:
     assembly: Assembly
     gauge, left = Gauge(), list[asyncio.Task[Any]]()

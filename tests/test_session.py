@@ -32,11 +32,6 @@ async def test_a_static_session_shows_everything_but_the_hidden_by_name() -> Non
         assert tools.session().turn().round().names == ("a", "b")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="session._everything caches by catalogue only: a require() after the first round of a"
-    " revision shows nothing",
-)
 async def test_a_requirement_is_seen_in_the_next_round_of_a_static_session() -> None:
     policies = {"dark": Policy(exposure="hidden")}
     async with Assembly([Plain(n) for n in ("a", "dark")], policies=policies) as tools:
@@ -241,11 +236,6 @@ async def test_TS06_what_was_revealed_stays_in_view_without_any_history() -> Non
         assert outcome((await later.execute(calls("x")))[0]) == "ran"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="turn._settled: a search's answer that a middleware added a part to is not settled, and"
-    " promises what the batch's next search evicted (A5.11)",
-)
 async def test_a_search_result_a_middleware_added_to_still_tells_what_the_next_round_sends() -> (
     None
 ):
