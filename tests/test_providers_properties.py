@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -23,11 +24,13 @@ from checkers.nasty import NASTY
 from toolcrib import ToolCall, ToolDefinition
 from toolcrib.arguments import decode
 from toolcrib.providers import anthropic, gemini, openai
+from toolcrib.providers.history import Assistant
 from toolcrib.providers.keys import given_keys, sent_keys
 from toolcrib.providers.nulls import without_nulls
 from toolcrib.providers.report import Export
 from toolcrib.schema import compile_schema
 
+MANY = 150 if os.environ.get("TOOLCRIB_SOAK") else 5
 Value = st.SearchStrategy[Any]
 Pair = tuple[dict[str, Any], Value]
 KEYS = st.sampled_from(["a", "b", "c", "type", "properties", "user@id", "ключ", "$x", "k..a"])
@@ -229,7 +232,7 @@ seen: Counter[str] = Counter()
 
 
 @pytest.mark.parametrize("way", EXPORTS)
-@settings(max_examples=250)
+@settings(max_examples=20 * MANY)
 @given(pair=roots())
 def test_what_was_valid_stays_valid_unless_the_export_says_it_is_narrower(
     way: str, pair: tuple[dict[str, Any], list[dict[str, Any]]]
@@ -251,7 +254,7 @@ def test_what_was_valid_stays_valid_unless_the_export_says_it_is_narrower(
     for value in values:
         told = value
         if way == "anthropic":
-            mapped = sent_keys(schema.get("properties") or {})
+            mapped = sent_keys(value)
             told = {mapped.get(k, k): v for k, v in value.items()}
         if is_strict:
             told = as_strict(value, sent, sent)
@@ -259,7 +262,7 @@ def test_what_was_valid_stays_valid_unless_the_export_says_it_is_narrower(
 
 
 @pytest.mark.parametrize("way", EXPORTS)
-@settings(max_examples=60)
+@settings(max_examples=5 * MANY)
 @given(pair=roots())
 def test_exporting_twice_gives_the_same_bytes_in_fresh_objects(
     way: str, pair: tuple[dict[str, Any], list[dict[str, Any]]]
@@ -297,18 +300,16 @@ def test_JS14_no_export_changes_a_nasty_schema(way: str, case: str) -> None:
 
 @given(st.dictionaries(st.text(max_size=70), st.integers(), max_size=4))
 def test_A5_mapped_argument_names_come_back(values: dict[str, int]) -> None:
-    values = {k: v for k, v in values.items() if k.isascii() or k.encode("utf-8", "ignore")}
-    schema = {"properties": dict.fromkeys(values, {})}
     mapped = sent_keys(values)
     told = {mapped.get(key, key): value for key, value in values.items()}
     assert len(told) == len(values)
     assert all(len(key) <= 64 for key in told)
-    assert given_keys(told, schema) == values
+    assert given_keys(told, values) == values
     short = {key: value for key, value in values.items() if len(key) <= 7}
     assert given_keys({mapped.get(k, k): v for k, v in short.items()}) == short
 
 
-@settings(max_examples=150)
+@settings(max_examples=20 * MANY)
 @given(pair=roots())
 def test_nulls_of_strict_mode_are_taken_out_again(
     pair: tuple[dict[str, Any], list[dict[str, Any]]],
@@ -316,16 +317,21 @@ def test_nulls_of_strict_mode_are_taken_out_again(
     schema, values = pair
     for value in values:
         kept = without_nulls(value, schema, schema)
-        if not compile_schema(schema).fits(kept):
-            raise AssertionError((value, kept))
+        assert compile_schema(schema).fits(kept), (value, kept)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=20), st.sampled_from("abc"))
 def test_AR02_arguments_in_a_history_are_always_objects(text: str, name: str) -> None:
-    from toolcrib.providers.history import Assistant
-
     history = [Assistant("", (ToolCall("1", name, text),))]
     written = openai.messages(history)[0]["tool_calls"][0]["function"]["arguments"]
     assert isinstance(json.loads(written), dict) and isinstance(decode(written)[0], dict)
     assert isinstance(anthropic.messages(history)[0]["content"][-1]["input"], dict)
     assert isinstance(gemini.messages(history)[0]["parts"][-1]["functionCall"]["args"], dict)
+
+
+def test_most_generated_exports_are_exact() -> None:
+    """Otherwise the property above would say little."""
+    for way in EXPORTS:
+        if seen[f"{way}: exact"] + seen[f"{way}: lossy"] > 50:
+            assert seen[f"{way}: exact"] > 20, seen
+    print(dict(seen))

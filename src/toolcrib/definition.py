@@ -7,17 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 import orjson
 
 from toolcrib.errors import InvalidDefinition, InvalidSchema
 from toolcrib.frozen import NOTHING
 
-__all__ = ["NO_PARAMETERS", "Annotations", "ToolDefinition", "compact_json"]
+__all__ = [
+    "NO_PARAMETERS",
+    "UNCUT",
+    "Annotations",
+    "DisplayHint",
+    "Example",
+    "Format",
+    "ToolDefinition",
+    "compact_json",
+]
 
 
 NO_PARAMETERS: Mapping[str, Any] = NOTHING
@@ -49,13 +58,57 @@ class Annotations:
     open_world: bool | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How much of a tool's result a model gets, and which end of it (guide B; rules B7, B9).
+
+    `max_bytes` of UTF-8 and `max_lines` are hard: the notice and the hint count inside them; a
+    number below 1 means the default. `style` names the end that is kept: "tail" as of a terminal,
+    "head" as of a file. `recovery_hint` is added where something was cut; `{name}` in it is
+    replaced by original_bytes, original_lines, shown_bytes, shown_lines, style, next_offset,
+    result_id, or by a note of that name in the result's meta (`with_meta(path=…)`), which wins;
+    what is unknown stays as it is. Raises `InvalidDefinition` for another style.
+    """
+
+    max_bytes: int = 50_000
+    max_lines: int = 2_000
+    style: Literal["tail", "head"] = "tail"
+    recovery_hint: str = ""
+
+    def __post_init__(self) -> None:
+        for name, default in (("max_bytes", 50_000), ("max_lines", 2_000)):
+            if getattr(self, name) < 1:
+                object.__setattr__(self, name, default)
+        if self.style not in ("tail", "head"):
+            raise InvalidDefinition(f"format.style is {self.style!r}: use 'tail' or 'head'")
+
+
+UNCUT: Final = Format(2**62, 2**62)
+"""The format of a tool that bounds its results itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One use of a tool: the arguments, what it gives for them, and why. Sent to no model unless
+    the host puts `render_examples` into its prompt (rule guide B)."""
+
+    input: Mapping[str, Any]
+    output: Any = None
+    explanation: str = ""
+
+
+DisplayHint: TypeAlias = Callable[[dict[str, Any]], Any]
+"""From a call's parsed arguments to what people are shown of it; pure, and never sent (B12)."""
+
+
 @dataclass(frozen=True)
 class ToolDefinition:
     """Name, description and schemas of one tool, as a model will see them.
 
     `input_schema` and `output_schema` are JSON Schemas (2020-12 unless `$schema` says otherwise);
     they are copied in, so changing the mapping that was handed over changes nothing here, and they
-    are not to be changed afterwards. `tags` help the search; `meta` is the host's own.
+    are not to be changed afterwards. `tags` help the search; `meta` is the host's own; `examples`
+    and `display_hint` are for hosts too: neither is ever on the wire. `format` bounds the results.
     Raises `InvalidDefinition` for a blank name and `InvalidSchema` for a schema JSON cannot hold.
     """
 
@@ -66,6 +119,9 @@ class ToolDefinition:
     annotations: Annotations = Annotations()
     tags: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default=NOTHING, repr=False)
+    examples: tuple[Example, ...] = field(default=(), repr=False)
+    format: Format = field(default=Format(), repr=False)
+    display_hint: DisplayHint | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.name.strip():

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import types
-import weakref
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections.abc import Coroutine, Generator
 from contextvars import Context
@@ -89,25 +88,25 @@ class _Spare:
 class _Place:
     """The spare of one loop. `busy`: it lends its name to a first step right now."""
 
-    __slots__ = ("busy", "spare")
+    __slots__ = ("busy", "loop", "spare")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
         self.spare = _Spare(loop)
         self.busy = False
 
 
-_places: Final[weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Place]] = (
-    weakref.WeakKeyDictionary()
-)
+_places: Final[dict[int, _Place]] = {}
+"""By `id(loop)`, which every call looks up; entries of closed loops go when one is added."""
 
 
 def start(
     loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], context: Context
 ) -> Started:
     """Runs the first step of `work` in `context`. An exception of that step is raised here."""
-    place = _places.get(loop)
-    if place is None:
-        place = _places[loop] = _Place(loop)
+    place = _places.get(id(loop))
+    if place is None or place.loop is not loop:
+        place = _settle(loop)
     spare = place.spare
     if place.busy or not spare.ready or spare.is_spent:
         if spare.is_spent and not place.busy:
@@ -137,9 +136,16 @@ def start(
 
 def dismiss(loop: asyncio.AbstractEventLoop) -> None:
     """Ends the spare task of `loop`; the next `start` makes a new one."""
-    place = _places.pop(loop, None)
-    if place is not None:
+    place = _places.pop(id(loop), None)
+    if place is not None and place.loop is loop:
         place.spare.task.cancel()
+
+
+def _settle(loop: asyncio.AbstractEventLoop) -> _Place:
+    for key in [key for key, place in _places.items() if place.loop.is_closed()]:
+        _places.pop(key, None)
+    place = _places[id(loop)] = _Place(loop)
+    return place
 
 
 def _cancelled(waits_for: Any, error: BaseException) -> bool:

@@ -149,9 +149,9 @@ class _Walk:
         if depth > MAX_DEPTH:
             raise NotJson(f"nested deeper than {MAX_DEPTH} levels, or contains itself")
         if kind is dict:
-            return self.object(value, depth)
+            return self.members(value, depth)
         if kind is list or kind is tuple:
-            return self.array(value, depth)
+            return self.items(value, depth)
         return self._other(value, kind, depth)
 
     def _other(self, value: Any, kind: type[Any], depth: int) -> Any:
@@ -184,7 +184,7 @@ class _Walk:
             self.notes[REPLACED] = None
         return cleaned
 
-    def bytes(self, value: Any, _: int) -> str:
+    def text_of_bytes(self, value: Any, _: int) -> str:
         data = bytes(value)
         try:
             return data.decode()
@@ -201,7 +201,7 @@ class _Walk:
         self.notes[NON_FINITE] = None
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
-    def object(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    def members(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         self._count(len(value))
         found: dict[str, Any] = {}
         key: Any = None
@@ -220,7 +220,7 @@ class _Walk:
         plain = self.plain(key, depth + 1)
         return plain if isinstance(plain, str) else compact_json(plain)
 
-    def array(self, value: Iterable[Any], depth: int) -> list[Any]:
+    def items(self, value: Iterable[Any], depth: int) -> list[Any]:
         self._count(len(cast("Sequence[Any]", value)))
         found: list[Any] = []
         try:
@@ -231,8 +231,8 @@ class _Walk:
             raise
         return found
 
-    def set(self, value: Set[Any], depth: int) -> list[Any]:
-        return sorted(self.array(value, depth), key=_sort_key)
+    def sorted_items(self, value: Set[Any], depth: int) -> list[Any]:
+        return sorted(self.items(value, depth), key=_sort_key)
 
     def _dataclass(self, value: Any, depth: int) -> dict[str, Any]:
         if type(value).__module__ == "toolcrib.content":
@@ -240,7 +240,7 @@ class _Walk:
                 f"{type(value).__name__} inside other data: return it, or a list of parts"
             )
         fields = dataclasses.fields(value)
-        return self.object({f.name: getattr(value, f.name) for f in fields}, depth)
+        return self.members({f.name: getattr(value, f.name) for f in fields}, depth)
 
     def _model(self, model: Any, depth: int) -> Any:
         """A pydantic model as it writes itself; sets, which it writes in any order, in ours."""
@@ -298,14 +298,14 @@ _CONVERSIONS: Final[
     (str, lambda walk, value, depth: walk.plain(str.__str__(value), depth)),
     (int, lambda walk, value, depth: int(value)),
     (float, lambda walk, value, depth: walk.plain(float(value), depth)),
-    (Mapping, _Walk.object),
-    ((KeysView, ValuesView, ItemsView), _Walk.array),  # their order is the mapping's
-    (Set, _Walk.set),
-    ((bytes, bytearray, memoryview), _Walk.bytes),
+    (Mapping, _Walk.members),
+    ((KeysView, ValuesView, ItemsView), _Walk.items),  # their order is the mapping's
+    (Set, _Walk.sorted_items),
+    ((bytes, bytearray, memoryview), _Walk.text_of_bytes),
     (Decimal, _Walk.decimal),
     ((datetime, date, time), _iso),
     (timedelta, _Walk.by_pydantic),
     ((UUID, Fraction), lambda walk, value, depth: str(value)),
-    (Sequence, _Walk.array),
+    (Sequence, _Walk.items),
 )
 """First match counts: an enum may be a string or a number, a view of keys is a set too."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, cast
 
 from toolcrib.bounded import Limit, within
@@ -21,11 +21,11 @@ def timeout(default: float) -> Middleware:
 
     limit = Limit(default)
 
-    async def limit_time(invocation: Invocation, call_next: CallNext) -> ToolResult:
+    def limit_time(invocation: Invocation, call_next: CallNext) -> Awaitable[ToolResult]:
         ctx = invocation.context
         if default <= 0 or ctx.deadline is not None or invocation.policy.timeout is not None:
-            return await call_next(invocation)
+            return call_next(invocation)
         work = cast("Coroutine[Any, Any, ToolResult]", call_next(invocation))
-        return await within(limit, work, ctx)
+        return within(limit, work, ctx)
 
     return limit_time

@@ -73,7 +73,14 @@ def calls(reply: Reply, definitions: Iterable[ToolDefinition] = ()) -> list[Tool
     names and shortened argument names too.
     """
     found = _assistant(as_json(reply)).calls
-    return restored(found, definitions, lambda v, d: given_keys(v, d.input_schema))
+    return restored(found, definitions, _undo)
+
+
+def _undo(values: dict[str, Any], definition: ToolDefinition) -> dict[str, Any]:
+    notes = Notes()
+    return given_keys(
+        values, flat_root(modern(definition.input_schema, notes), notes)["properties"]
+    )
 
 
 def reply(reply: Reply) -> Assistant:

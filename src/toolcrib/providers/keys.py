@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolcrib.jsonvalue import is_object
 from toolcrib.providers.report import Notes
 
 __all__ = ["given_keys", "sent_keys", "with_sent_keys"]
@@ -53,13 +52,9 @@ def with_sent_keys(schema: dict[str, Any], notes: Notes) -> dict[str, Any]:
     return {**kept, "properties": properties, **({"required": required} if required else {})}
 
 
-def given_keys(
-    values: Mapping[str, Any], schema: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """`values` by the tool's own names; `schema`, its input schema, also brings back long ones."""
-    properties = (schema or {}).get("properties")
-    known = sent_keys(properties) if is_object(properties) else {}
-    back = {sent: name for name, sent in known.items()}
+def given_keys(values: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
+    """`values` by the tool's own names; `names`, those of its schema, also bring back long ones."""
+    back = {sent: name for name, sent in sent_keys(names).items()}
     return {back.get(key) or _unspelt(key): value for key, value in values.items()}
 
 
