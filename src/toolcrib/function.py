@@ -30,6 +30,10 @@ __all__ = ["Effects", "FunctionTool", "tool"]
 Effects: TypeAlias = Literal["read", "write", "idempotent", "destructive"]
 """What a call changes: nothing · something · the same however often · something that is lost."""
 
+Isolation: TypeAlias = Literal["thread", "process"]
+"""Where a synchronous function runs: in a thread, which cannot be stopped, or in a process of its
+own, which is killed at its time-out (about 0.2 s per call; module-level functions only)."""
+
 _ANNOTATIONS: dict[str, Annotations] = {
     "read": Annotations(read_only=True, destructive=False, idempotent=True),
     "write": Annotations(read_only=False, destructive=False, idempotent=False),
@@ -51,8 +55,10 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
         tags: Iterable[str] = (),
         policy: Policy = Policy(),
         authorize: Authorize[dict[str, Any]] | None = None,
+        isolation: Isolation = "thread",
     ) -> None:
         self.function = function
+        self._isolation = isolation
         self.policy = policy
         self.kind = "function"
         self.original = name or _name_of(function)
@@ -63,6 +69,8 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
         self._tags = tuple(tags)
         self._authorize = authorize
         functools.update_wrapper(self, function, updated=())
+        if isolation == "process":
+            _check_isolated(self.original, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -90,18 +98,28 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
 
     @cached_property
     def _staged(self) -> Stages:
-        name, parameters, is_async = (
-            self.definition.name,
-            self._parameters,
-            _is_async(self.function),
-        )
+        name, parameters = self.definition.name, self._parameters
         return Stages(
             parse=parameters.parse,
-            execute=parameters.caller(self.function),
+            execute=self._execute(parameters),
             parse_output=functools.partial(to_result, name),
             authorize=self._authorize,
-            is_async=is_async,
+            is_async=_is_async(self.function) or self._isolation == "process",
         )
+
+    def _execute(self, parameters: Parameters) -> Callable[[CallContext, dict[str, Any]], Any]:
+        if self._isolation == "thread":
+            return parameters.caller(self.function)
+        from toolcrib.isolation import run_isolated  # multiprocessing: only for those who use it
+
+        bind = parameters.caller(lambda *args, **kwargs: (args, kwargs))
+        function = self.function
+
+        async def execute(ctx: CallContext, prepared: dict[str, Any]) -> Any:
+            args, kwargs = bind(ctx, prepared)
+            return await run_isolated(function, args, kwargs)
+
+        return execute
 
     @cached_property
     def _documented(self) -> tuple[str, dict[str, str]]:
@@ -131,6 +149,7 @@ def tool(
     timeout: float | None = ...,
     scopes: Iterable[str] = ...,
     authorize: Authorize[dict[str, Any]] | None = ...,
+    isolation: Isolation = ...,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -145,6 +164,7 @@ def tool(
     timeout: float | None = None,
     scopes: Iterable[str] = (),
     authorize: Authorize[dict[str, Any]] | None = None,
+    isolation: Isolation = "thread",
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool of a function, sync or async: `@tool` or `@tool(effects="read", …)`.
 
@@ -173,6 +193,7 @@ def tool(
             tags=tags,
             policy=Policy(exposure, timeout, frozenset(scopes)),
             authorize=authorize,
+            isolation=isolation,
         )
 
     return decorate if function is None else decorate(function)
@@ -184,6 +205,17 @@ def _name_of(function: Any) -> str:
     if name == "<lambda>":
         raise InvalidDefinition("a lambda has no name: use tool(name=…)(function)")
     return typing.cast(str, name)
+
+
+def _check_isolated(name: str, function: Callable[..., Any]) -> None:
+    if _is_async(function):
+        raise InvalidDefinition(f"tool {name!r}: isolation='process' is for sync functions")
+    where = getattr(function, "__qualname__", "<unnamed>")
+    if "<" in where or not getattr(function, "__module__", ""):
+        raise InvalidDefinition(
+            f"tool {name!r}: isolation='process' needs a function at the top level of a module;"
+            f" {where!r} cannot be found by name"
+        )
 
 
 def _documented_part(function: Any) -> Any:

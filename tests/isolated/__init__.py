@@ -1,0 +1,1 @@
+"""Functions that another process can find by name."""
