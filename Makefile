@@ -19,11 +19,11 @@ $(VENV)/.run: $(VENV)/.base pyproject.toml
 	$(PIP) --editable '.[mcp]' mcp-server-git mcp-server-time
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run pyproject.toml
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
 	$(PIP) --requirement requirements/test.txt
 	@touch $@
 
-$(VENV)/.check: $(VENV)/.test pyproject.toml
+$(VENV)/.check: $(VENV)/.test requirements/check.txt
 	$(PIP) --requirement requirements/check.txt
 	@touch $@
 

@@ -314,7 +314,7 @@ async def _slow_cleanup() -> str:
     try:
         await asyncio.Event().wait()
     finally:
-        while not release.is_set():  # noqa: ASYNC110
+        while not release.is_set():
             await asyncio.sleep(0.02)
     return "never"
 

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from conftest import ended, outcome
 from isolated import functions
-
 from toolcrib import Assembly, InvalidDefinition, ToolCall, ToolLimits, tool
 from toolcrib.bounded import stragglers
 from toolcrib.middleware import timeout

@@ -224,11 +224,6 @@ async def test_PY23_models_dataclasses_and_typed_dicts_arrive_as_what_they_are()
         assert path in told
 
 
-@pytest.mark.xfail(
-    sys.version_info < (3, 12),
-    strict=True,
-    reason="parameters: typing.TypedDict is refused on Python 3.11, which we support (pydantic)",
-)
 async def test_PY23_the_standard_librarys_typed_dict_works_too() -> None:
     def save(options: StandardOptions) -> str:
         return repr(options)
@@ -307,22 +302,10 @@ async def test_integers_of_any_size_stay_exact_and_floats_are_no_integers() -> N
         "list[float]",
         "Point2",
         "Any",
-        *(
-            pytest.param(
-                hint,
-                marks=pytest.mark.xfail(
-                    strict=True,
-                    reason="parameters._has_untyped / a model's own config: 1e999 reaches the"
-                    " function as inf where the schema is untyped further in",
-                ),
-            )
-            for hint in (
-                "Model",
-                "dict[str, dict[str, Any]]",
-                "dict[str, list[Any]]",
-                "tuple[Any, int]",
-            )
-        ),
+        "Model",
+        "dict[str, dict[str, Any]]",
+        "dict[str, list[Any]]",
+        "tuple[Any, int]",
     ],
 )
 async def test_AR13_an_infinite_number_never_reaches_a_function(annotation: str) -> None:
@@ -471,14 +454,7 @@ async def test_a_sync_tool_sees_the_callers_context_variables_in_another_thread(
     ("text", "description", "said"),
     [
         ("Weather.\n    Args:\n        city: Where.\n    ", "Weather.", "Where."),
-        pytest.param(
-            "Args:\n        city: Where.\n    ", "", "Where.",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="docstring: cleandoc does not count the first line, so `Args:` there loses"
-                " the indentation below it (PY21)",
-            ),
-        ),
+        ("Args:\n        city: Where.\n    ", "", "Where."),
         ("Weather.\n\n    Args:\n        city (str, optional): Where.\n    ", "Weather.", "Where."),
         ("Weather.\n\n    Args:\n        city: One of:\n            - a: fast\n            - b: deep\n", "Weather.", "One of:\n- a: fast\n- b: deep"),  # noqa: E501
         ("Weather.\n\n    Parameters\n    ----------\n    city : str\n        Where\n        it is.\n", "Weather.", "Where\nit is."),  # noqa: E501

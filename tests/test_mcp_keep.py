@@ -110,7 +110,7 @@ async def keeping(peer: Peer, pace: Pace = FAST, use: Any = nothing) -> AsyncIte
 
 async def until(happened: Any) -> None:
     async with asyncio.timeout(BOUND):
-        while not happened():  # noqa: ASYNC110
+        while not happened():
             await asyncio.sleep(0.001)
 
 

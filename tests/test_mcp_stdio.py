@@ -99,7 +99,8 @@ async def test_A11_6_MC20_content_comes_through_typed_and_whole(era: str):
             TextPart("\u2028ok\x85"),
         )
         assert str(await host.call("raw__sloppy")) == "[1,2]"
-        assert len(str(await host.call("raw__big", n=3_000_000))) == 3_000_000
+        big = await host.call("raw__big", n=3_000_000)
+        assert big.meta["truncation"].original_bytes == 3_000_000  # cut later, by its format
 
 
 async def test_an_answer_that_cannot_be_read_fails_that_call_at_once():
@@ -417,7 +418,8 @@ async def test_a_message_beyond_the_limit_ends_the_connection_and_not_the_memory
 ):
     monkeypatch.setattr("toolcrib.sources.mcp.process.MAX_LINE", 300_000)
     async with hosting(source(first_backoff=60.0, max_backoff=60.0)) as host:
-        assert len(str(await host.call("raw__big", n=200_000))) == 200_000
+        big = await host.call("raw__big", n=200_000)
+        assert big.meta["truncation"].original_bytes == 200_000
         result = await host.call("raw__big", n=3_000_000)
         assert result.failure
         assert result.failure.kind == "outcome_unknown"

@@ -16,9 +16,11 @@ from toolcrib import (
     ImagePart,
     InvalidDefinition,
     TextPart,
+    ToolDefinition,
     ToolResult,
 )
 from toolcrib.content import Failure, Part
+from toolcrib.definition import UNCUT
 from toolcrib.middleware import (
     DEFAULT_MARKER,
     ResultLimitSettings,
@@ -156,18 +158,20 @@ def test_A12_4_a_dropped_parts_marker_counts_inside_max() -> None:
 
 async def test_A12_5_without_result_limit_parts_are_bounded_and_text_is_not() -> None:
     big = ToolResult((TextPart("x" * 3_000_000), image(MIB), image(10)))
-    async with Assembly([Plain("t", big)], middlewares=standard(Settings())) as assembly:
+    uncut = Plain("t", big)  # by its own format: that bound is another one
+    uncut.definition = ToolDefinition("t", format=UNCUT)
+    async with Assembly([uncut], middlewares=standard(Settings())) as assembly:
         result = await assembly.call("t")
     assert result.content == (TextPart("x" * 3_000_000), image(10), TextPart(DEFAULT_MARKER))
     lifted = standard(Settings(result_part_budget_bytes=0))
-    async with Assembly([Plain("t", big)], middlewares=lifted) as assembly:
+    async with Assembly([uncut], middlewares=lifted) as assembly:
         assert (await assembly.call("t")).content == big.content
     ignored = standard(
         Settings(result_limit=ResultLimitSettings(5_000_000), result_part_budget_bytes=10)
     )
-    async with Assembly([Plain("t", big)], middlewares=ignored) as assembly:
+    async with Assembly([uncut], middlewares=ignored) as assembly:
         assert image(10) in (await assembly.call("t")).content
-    async with Assembly([Plain("t", big)]) as assembly:
+    async with Assembly([uncut]) as assembly:
         assert (await assembly.call("t")).content == big.content
 
 

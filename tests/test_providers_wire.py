@@ -330,7 +330,7 @@ def send_corpus(sdk: Sdk, server: Provider, every: int) -> None:
 
 
 def test_a_sample_of_the_shared_corpus_by_the_sdks(sdk: Sdk, server: Provider) -> None:
-    send_corpus(sdk, server, 25)
+    send_corpus(sdk, server, 40)
 
 
 @pytest.mark.soak

@@ -6,7 +6,6 @@ Wires the rooms below together and owns their lifetime; decides nothing itself.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from toolcrib.arguments import encode
 from toolcrib.catalog import Catalog
 from toolcrib.chain import Middleware
 from toolcrib.content import ToolCall, ToolResult
+from toolcrib.crossing import call_across
 from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
 from toolcrib.discovery.policy import Dynamic
@@ -32,7 +32,6 @@ from toolcrib.registry import Change, Registry
 from toolcrib.session import Session
 from toolcrib.sources.contract import Source
 from toolcrib.sources.functions import FunctionSource
-from toolcrib.threads import TooManyAbandoned, waiting
 from toolcrib.tool import Tool
 
 __all__ = ["Assembly", "Item"]
@@ -44,9 +43,6 @@ Item: TypeAlias = Tool | Source | Callable[..., Any]
 
 OPEN_PATIENCE = 5.0
 """Seconds `open` waits for the first attempt of every source; slower ones publish later."""
-
-LOOP_LOOK = 1.0
-"""Seconds after which a waiting thread looks whether the loop is still there."""
 
 OWN = "toolcrib"
 PROGRAM = "program"
@@ -241,16 +237,7 @@ class Assembly:
         loop = self._loop
         if loop is None or self._closed:
             raise NotAvailable("the assembly is not open: use `async with`")
-        if _running_loop() is loop:
-            raise InvalidDefinition("call_sync on the assembly's own loop never ends: await call()")
-        try:
-            with waiting():
-                call = self.call(name, arguments, **kwargs)
-                return _result_of(asyncio.run_coroutine_threadsafe(call, loop), loop)
-        except TooManyAbandoned:
-            return ToolResult.failed("limited", "not run: too many threads wait for nested calls")
-        except concurrent.futures.CancelledError:
-            return ToolResult.failed("cancelled", f"tool {name!r} cancelled itself")
+        return call_across(loop, name, lambda: self.call(name, arguments, **kwargs))
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self.catalog)} tools from {len(self.sources)} sources>"
@@ -285,23 +272,3 @@ def _follow(index: Index, change: Change) -> None:
         ],
         [entry.name for entry in change.removed],
     )
-
-
-def _result_of(
-    called: concurrent.futures.Future[ToolResult], loop: asyncio.AbstractEventLoop
-) -> ToolResult:
-    while True:
-        try:
-            return called.result(timeout=LOOP_LOOK)
-        except TimeoutError:
-            if called.done():
-                raise  # the call's own, not our waiting
-            if loop.is_closed():
-                raise NotAvailable("the assembly's loop ended during the call") from None
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

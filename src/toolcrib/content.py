@@ -6,6 +6,7 @@ Nothing here cuts, formats or sends anything; that is `middleware`, `executor` a
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -181,6 +182,18 @@ class ToolResult:
             if isinstance(part, TextPart | DataPart)
         )
 
+    @property
+    def markdown(self) -> str:
+        """For displays, never for a model: what the value's own `markdown()` says; JSON indented
+        in a fence; otherwise, and of a failure always, the text (rule B11)."""
+        if self.failure is not None:
+            return self.text
+        value: object = self.value
+        render = getattr(type(value), "markdown", None)
+        if callable(render):
+            return str(render(value))
+        return self.text if isinstance(value, str) else _fenced(self.text)
+
     def __str__(self) -> str:
         return self.text
 
@@ -222,6 +235,18 @@ class ToolCall:
     id: str
     name: str
     arguments: str = "{}"
+
+
+def _fenced(text: str) -> str:
+    """A JSON object or array indented in a code fence; any other text as it is."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        indented = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):  # it only looks like JSON
+        return text
+    fence = "```" if "```" not in indented else "````"
+    return f"{fence}json\n{indented}\n{fence}"
 
 
 def _base64(data: bytes) -> str:

@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.arguments import Repaired
 from toolcrib.bounded import inherited_deadline
@@ -20,8 +20,10 @@ from toolcrib.chain import Invocation, Middleware, compose
 from toolcrib.content import FailureKind, ToolCall, ToolResult
 from toolcrib.failures import failure_of
 from toolcrib.manifest import Stages, authorized, stages_of
+from toolcrib.output import AS_IT_IS, Delivery
 from toolcrib.policy import may_use
 from toolcrib.principal import LOCAL, Principal
+from toolcrib.redact import Redactor, using
 from toolcrib.registry import Change, Registry
 from toolcrib.runner import runner
 from toolcrib.threads import ThreadPool
@@ -41,14 +43,15 @@ class SeesRefusals(Protocol):
     def refused(self, call: ToolCall, result: ToolResult) -> None: ...
 
 
+_Run: TypeAlias = Callable[[CallContext, Any], Awaitable[ToolResult]]
+
+
 class _Plan:
     """What the walk needs of one entry, made once: its stages and its composed chain."""
 
     __slots__ = ("authorize", "entry", "parse", "run")
 
-    def __init__(
-        self, entry: Entry, stages: Stages, run: Callable[[CallContext, Any], Awaitable[ToolResult]]
-    ) -> None:
+    def __init__(self, entry: Entry, stages: Stages, run: _Run) -> None:
         self.entry = entry
         self.parse = stages.parse
         self.authorize = stages.authorize
@@ -66,9 +69,12 @@ class Executor:
         self,
         registry: Registry,
         middlewares: Iterable[Middleware] = (),
+        *,
+        delivery: Delivery = AS_IT_IS,
     ) -> None:
         self._registry = registry
         self._middlewares = tuple(middlewares)
+        self._delivery = delivery
         parts: tuple[object, ...] = self._middlewares
         self._on_refused = [part for part in parts if isinstance(part, SeesRefusals)]
         self._plans: dict[str, _Plan] = {}
@@ -115,7 +121,7 @@ class Executor:
         except _PASSED_ON:
             raise
         except BaseException as error:  # SystemExit too: no stage of a tool ends the program
-            return self._refuse(call, failure_of(entry.name, error, logger))
+            return self._refuse(call, self._failure(entry.name, error))
         if deadline is None:
             deadline = inherited_deadline.get()
         ctx = CallContext(
@@ -138,6 +144,13 @@ class Executor:
         if result.call_id == call.id:
             return result
         return ToolResult(result.content, failure, result.value, call.id, result.meta)
+
+    def _failure(self, name: str, error: BaseException) -> ToolResult:
+        redactor = self._delivery.redactor
+        if redactor is None:
+            return failure_of(name, error, logger)
+        with using(redactor):
+            return redactor.result(failure_of(name, error, logger))
 
     def _refuse(self, call: ToolCall, result: ToolResult) -> ToolResult:
         for middleware in self._on_refused:
@@ -163,16 +176,23 @@ class Executor:
 
     def _plan(self, entry: Entry) -> _Plan:
         stages = stages_of(entry.tool)
-        run = runner(entry, stages, self.threads)
+        run = runner(entry, stages, self.threads, self._delivery)
         if self._middlewares:
             chain = compose(self._middlewares, lambda inv: run(inv.context, inv.prepared))
             made = partial(Invocation, entry.definition, entry.policy)
             plan = _Plan(entry, stages, lambda ctx, prepared: chain(made(ctx, prepared)))
         else:
             plan = _Plan(entry, stages, run)
+        if (redactor := self._delivery.redactor) is not None:
+            plan.run = partial(_redacting, redactor, plan.run)
         if not entry.withdrawn:
             self._plans[entry.name] = plan
         return plan
+
+
+async def _redacting(redactor: Redactor, run: _Run, ctx: CallContext, prepared: Any) -> ToolResult:
+    with using(redactor):  # for what the middlewares log
+        return await run(ctx, prepared)
 
 
 def _withdrawn(name: str) -> ToolResult:

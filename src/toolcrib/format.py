@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from toolcrib.content import DataPart, Failure, Part, TextPart, ToolResult
-from toolcrib.definition import Format, compact_json
-from toolcrib.jsonable import clean
+from toolcrib.definition import Format
+from toolcrib.jsonable import NotJson, clean, jsonable
+from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.results import RENDERED
 from toolcrib.shorten import shorten
 
@@ -23,6 +24,8 @@ __all__ = ["Keep", "Truncation", "always_fits", "count_lines", "cut", "formatted
 
 Keep: TypeAlias = Callable[[str], str | None]
 """Keeps a whole text and gives its id, or None where it could not: a spill store, for one call."""
+
+Style: TypeAlias = Literal["tail", "head"]
 
 _MARK = re.compile(r"\{(\w+)\}")
 
@@ -55,14 +58,19 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") if text else 0)
 
 
-def cut(text: str, max_bytes: int, max_lines: int, style: Literal["tail", "head"]) -> str:
+def cut(text: str, max_bytes: int, max_lines: int, style: Style) -> str:
     """One end of `text` within both caps, whole characters only; `text` itself where it fits.
 
     By lines, whole lines are kept; where the bytes are what runs out, the line at the cut is not
     whole (rule B7; T-B7, T-B8).
     """
+    return _cut(text, max_bytes, max_lines, style)[0]
+
+
+def _cut(text: str, max_bytes: int, max_lines: int, style: Style) -> tuple[str, int]:
+    """`cut`, and how many lines are left."""
     if max_bytes <= 0 or max_lines <= 0:
-        return ""
+        return "", 0
     window = text[:max_bytes] if style == "head" else text[-max_bytes:]
     if not window.isascii():
         data = window.encode("utf-8", "replace")
@@ -70,9 +78,11 @@ def cut(text: str, max_bytes: int, max_lines: int, style: Literal["tail", "head"
         window = data.decode("utf-8", "ignore")  # what is ignored is the character at the cut
     if len(window) == len(text):
         window = text
-    if count_lines(window) <= max_lines:
-        return window
-    return _first_lines(window, max_lines) if style == "head" else _last_lines(window, max_lines)
+    lines = count_lines(window)
+    if lines <= max_lines:
+        return window, lines
+    kept = _first_lines(window, max_lines) if style == "head" else _last_lines(window, max_lines)
+    return kept, max_lines
 
 
 def _first_lines(text: str, lines: int) -> str:
@@ -106,9 +116,12 @@ def formatted(result: ToolResult, format: Format, keep: Keep | None = None) -> T
     result_id = (keep(whole) if keep is not None else None) or ""
     job = _Job(result, format, size, lines, result_id)
     failure = result.failure
-    last = result.content[-1]
-    if failure is not None and isinstance(last, TextPart) and last.text == failure.message:
-        return _with_message(job, result.content[:-1], failure)
+    if failure is not None:
+        last = result.content[-1]
+        if isinstance(last, TextPart) and last.text == failure.message:
+            return _with_message(job, result.content[:-1], failure)
+        short = cut(failure.message, format.max_bytes, format.max_lines, format.style)
+        job = replace(job, result=replace(result, failure=replace(failure, message=short)))
     return _replaced(job, result.content, *job.within(result.content, format))
 
 
@@ -128,26 +141,28 @@ class _Job:
         if value is not None and room.max_bytes >= 2:
             return self._shortened(value, is_data, room)
         text = ToolResult(content).text
-        for footer in (self._footer, self._notice, _nothing):
-            most = footer(self._truncation(self.size, self.lines, room.style))
-            room_bytes = room.max_bytes - _size(most) - 1
-            room_lines = room.max_lines - count_lines(most)
-            if not most or (room_bytes >= room.max_bytes // 2 and room_lines >= 1):
-                break
-        else:  # the last footer is empty: it ends the loop
-            raise AssertionError("unreachable")
-        if not most:
-            room_bytes, room_lines = room.max_bytes, room.max_lines
-        shown = cut(text, room_bytes, room_lines, room.style)
-        told = self._truncation(_size(shown), count_lines(shown), room.style)
-        gap = "" if not most or not shown or shown.endswith("\n") else "\n"
-        return TextPart(f"{shown}{gap}{footer(told)}"), told
+        size = _size(text)
+        if size <= room.max_bytes and (lines := count_lines(text)) <= room.max_lines:
+            return TextPart(text), self._truncation(size, lines, room.style)
+        longest = self._truncation(self.size, self.lines, room.style)
+        for footer in (self._footer, self._notice):
+            most = footer(longest)
+            left = room.max_bytes - _size(most) - 1, room.max_lines - count_lines(most)
+            if left[0] >= room.max_bytes // 2 and left[1] >= 1:
+                shown, lines = _cut(text, *left, room.style)
+                told = self._truncation(_size(shown), lines, room.style)
+                gap = "\n" if shown and not shown.endswith("\n") else ""
+                return TextPart(f"{shown}{gap}{footer(told)}"), told
+        # no room for words about it
+        shown, lines = _cut(text, room.max_bytes, room.max_lines, room.style)
+        return TextPart(shown), self._truncation(_size(shown), lines, room.style)
 
     def _shortened(self, value: Any, is_data: bool, room: Format) -> tuple[Part, Truncation]:
-        told = self._truncation(0, 1, "json")
-        note = self._hint(told)
-        text = shorten(value, room.max_bytes, note)
-        told = replace(told, shown_bytes=_size(text))
+        longest = self._truncation(room.max_bytes, 1, "json")
+        text = shorten(value, room.max_bytes, longest.recovery_hint)
+        told = self._truncation(_size(text), 1, "json")
+        if told.recovery_hint != longest.recovery_hint:  # it says how much is shown
+            text = shorten(value, room.max_bytes, told.recovery_hint)
         return (DataPart(json.loads(text)) if is_data else TextPart(text)), told
 
     def _truncation(
@@ -190,14 +205,10 @@ class _Job:
         return f"\n{told.recovery_hint}\n{notice}" if told.recovery_hint else notice
 
 
-def _nothing(told: Truncation) -> str:
-    return ""
-
-
 def _with_message(job: _Job, partial: tuple[Part, ...], failure: Failure) -> ToolResult:
     """A failure: its message whole, if it can be, and as much of the partial result as fits."""
     format, message = job.format, failure.message
-    size, lines = _size(message) + 1, count_lines(message)
+    size, lines = _size(message) + 1, count_lines(message) + 1  # the line break between the two
     left = format.max_bytes - size, format.max_lines - lines
     if not partial or min(left) < 1:
         part, told = job.within((TextPart(message),), format)
@@ -210,9 +221,7 @@ def _with_message(job: _Job, partial: tuple[Part, ...], failure: Failure) -> Too
     return replace(kept, content=(*kept.content, TextPart(message)))
 
 
-def _replaced(
-    job: _Job, content: tuple[Part, ...], part: Part, told: Truncation
-) -> ToolResult:
+def _replaced(job: _Job, content: tuple[Part, ...], part: Part, told: Truncation) -> ToolResult:
     """The result with `part` in the place of the first text of `content`, the others gone."""
     kept: list[Part] = []
     is_placed = False
@@ -236,18 +245,15 @@ def _json_value(result: ToolResult, content: tuple[Part, ...]) -> tuple[Any, boo
     if len(texts) != 1:
         return None, False
     if isinstance(only := texts[0], DataPart):
-        return (only.value, True) if isinstance(only.value, dict | list) else (None, False)
+        value: Any = only.value
+        return (value, True) if is_object(value) or is_array(value) else (None, False)
     is_ours = result.value is not None and not isinstance(result.value, str | bytes)
     if not is_ours or only.text[:1] not in ("{", "["):
         return None, False
     try:
-        return json.loads(only.text, parse_constant=_refuse), False
-    except (ValueError, RecursionError):  # a text that only looks like it
+        return jsonable(json.loads(only.text))[0], False
+    except (ValueError, RecursionError, NotJson):  # a text that only looks like it
         return None, False
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def _extras(meta: Mapping[str, Any]) -> dict[str, str | int]:

@@ -6,20 +6,23 @@ reserved. Built at registration, not at import: annotations may name what is def
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
-import typing
+import types
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
-from toolcrib.definition import Annotations, ToolDefinition
+from toolcrib.definition import Annotations, DisplayHint, Example, Format, ToolDefinition
 from toolcrib.docstring import parse_docstring
 from toolcrib.errors import InvalidDefinition
 from toolcrib.manifest import Authorize, ManifestTool, Stages
 from toolcrib.names import exposed_name
 from toolcrib.policy import Exposure, Policy
 from toolcrib.results import to_result
+from toolcrib.returns import output_schema
+from toolcrib.streams import collected, stream_kind
 from toolcrib.tool import CallContext
 
 if TYPE_CHECKING:
@@ -56,8 +59,15 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
         policy: Policy = Policy(),
         authorize: Authorize[dict[str, Any]] | None = None,
         isolation: Isolation = "thread",
+        format: Format = Format(),
+        examples: Iterable[Example] = (),
+        display_hint: DisplayHint | None = None,
+        strict_output: bool = False,
     ) -> None:
+        function = _bare(function)
         self.function = function
+        self._shown = (tuple(examples), format, display_hint)
+        self.strict_output = strict_output
         self._isolation = isolation
         self.policy = policy
         self.kind = "function"
@@ -75,6 +85,16 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
+    def __get__(self, instance: object, owner: type[object] | None = None) -> FunctionTool:
+        """Of a method, looked up on an instance: the tool bound to that instance."""
+        if instance is None:
+            return self
+        bound = copy.copy(self)
+        for built in ("_defined", "_staged", "_documented", "_parameters"):
+            vars(bound).pop(built, None)
+        bound.function = types.MethodType(self.function, instance)
+        return bound
+
     @property
     def definition(self) -> ToolDefinition:
         """Built at first use, which is registration. Raises `InvalidDefinition` for an annotation
@@ -84,12 +104,17 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
     @cached_property
     def _defined(self) -> ToolDefinition:
         description, _ = self._documented
+        examples, format, display_hint = self._shown
         return ToolDefinition(
             exposed_name("", self.original),
             self._description or description,
             self._parameters.schema,
-            annotations=self._annotations,
-            tags=self._tags,
+            output_schema(self._parameters.returns),
+            self._annotations,
+            self._tags,
+            examples=examples,
+            format=format,
+            display_hint=display_hint,
         )
 
     @property
@@ -109,7 +134,8 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
 
     def _execute(self, parameters: Parameters) -> Callable[[CallContext, dict[str, Any]], Any]:
         if self._isolation == "thread":
-            return parameters.caller(self.function)
+            call = parameters.caller(self.function)
+            return collected(self.function, call, is_async=_is_async(self.function))
         from toolcrib.isolation import run_isolated  # multiprocessing: only for those who use it
 
         bind = parameters.caller(lambda *args, **kwargs: (args, kwargs))
@@ -150,6 +176,10 @@ def tool(
     scopes: Iterable[str] = ...,
     authorize: Authorize[dict[str, Any]] | None = ...,
     isolation: Isolation = ...,
+    format: Format = ...,
+    examples: Iterable[Example] = ...,
+    display_hint: DisplayHint | None = ...,
+    strict_output: bool = ...,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -165,13 +195,19 @@ def tool(
     scopes: Iterable[str] = (),
     authorize: Authorize[dict[str, Any]] | None = None,
     isolation: Isolation = "thread",
+    format: Format = Format(),
+    examples: Iterable[Example] = (),
+    display_hint: DisplayHint | None = None,
+    strict_output: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool of a function, sync or async: `@tool` or `@tool(effects="read", …)`.
 
     `name` and `description` default to the function's own name and docstring. `timeout` is in
     seconds (0: exempt); `scopes` must all be granted to the caller; a deployment's policy beats
     both. `authorize(principal, arguments)` is asked before each call. A parameter annotated
-    `CallContext` is injected and not part of the schema.
+    `CallContext` is injected and not part of the schema. A return annotation that says something (a
+    record, a typed container) becomes the output schema; with `strict_output` a result that does
+    not fit it is a failure and not only a warning in its meta. `format` bounds results.
 
     Raises `InvalidDefinition` for an unknown `effects`; what is wrong with the signature is raised
     at registration, when the annotations are resolved.
@@ -194,9 +230,24 @@ def tool(
             policy=Policy(exposure, timeout, frozenset(scopes)),
             authorize=authorize,
             isolation=isolation,
+            format=format,
+            examples=examples,
+            display_hint=display_hint,
+            strict_output=strict_output,
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _bare(function: Any) -> Callable[..., Any]:
+    if isinstance(function, FunctionTool):
+        return function.function
+    if isinstance(function, staticmethod):
+        function = function.__func__
+    if not callable(function):
+        raise InvalidDefinition(f"{function!r} cannot be called: a tool is made of a function")
+    made: Callable[..., Any] = function
+    return made
 
 
 def _name_of(function: Any) -> str:
@@ -204,12 +255,14 @@ def _name_of(function: Any) -> str:
     name = getattr(inner, "__name__", "") or type(inner).__name__
     if name == "<lambda>":
         raise InvalidDefinition("a lambda has no name: use tool(name=…)(function)")
-    return typing.cast(str, name)
+    return cast(str, name)
 
 
 def _check_isolated(name: str, function: Callable[..., Any]) -> None:
-    if _is_async(function):
-        raise InvalidDefinition(f"tool {name!r}: isolation='process' is for sync functions")
+    if _is_async(function) or stream_kind(function):
+        raise InvalidDefinition(
+            f"tool {name!r}: isolation='process' is for sync functions that return, not yield"
+        )
     where = getattr(function, "__qualname__", "<unnamed>")
     if "<" in where or not getattr(function, "__module__", ""):
         raise InvalidDefinition(
@@ -219,16 +272,21 @@ def _check_isolated(name: str, function: Callable[..., Any]) -> None:
 
 
 def _documented_part(function: Any) -> Any:
-    """The object whose docstring speaks of the call: of an instance, its `__call__`."""
+    """The object whose docstring speaks of the call: of an instance its `__call__`, or else its
+    class."""
     if isinstance(function, functools.partial):
-        return function.func
-    return function if inspect.isroutine(function) else type(function).__call__
+        return _documented_part(function.func)
+    if inspect.isroutine(function) or inspect.isclass(function) or "__wrapped__" in vars(function):
+        return function
+    kind: Any = function.__class__
+    return kind.__call__ if inspect.getdoc(kind.__call__) else kind
 
 
 def _is_async(function: object) -> bool:
-    """Judged on the outermost callable: a wrapper may differ from what it wraps."""
+    """Judged on the outermost callable: a wrapper may differ from what it wraps (PY15)."""
     if isinstance(function, functools.partial):
         return _is_async(function.func)
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(type(function), "__call__", None)  # noqa: B004 what it is, not whether
+    call: object = getattr(type(function), "__call__", None)  # noqa: B004 what it is, not whether
+    return stream_kind(function) == "async" or any(
+        map(inspect.iscoroutinefunction, (function, call))
     )

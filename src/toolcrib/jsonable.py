@@ -1,11 +1,11 @@
 """Strict JSON of anything reasonable: the same text in every process, nothing silently lost.
 
-What becomes what (reports RS02, RS04, RS14): a dataclass, pydantic model or mapping is an object; a
-list, tuple, deque, range or dict view an array; a set an array in a fixed order (numbers first, then
-by JSON text); an enum its value; dates ISO 8601; Decimal, UUID, path, address and URL a string;
-bytes their UTF-8 text; a numpy scalar or array its plain value. A key that is no string becomes the
-text of its JSON (`1`, `null`, `true`, `[1,"a"]`). NaN and infinities become the strings "NaN",
-"Infinity", "-Infinity". What had to be replaced is noted.
+What becomes what (reports RS02, RS04, RS14): a dataclass, pydantic model or mapping is an object;
+a list, tuple, deque, range or dict view an array; a set an array in a fixed order (numbers first,
+then by JSON text); an enum its value; dates ISO 8601; Decimal, UUID, path, address and URL a
+string; bytes their UTF-8 text; a numpy scalar or array its plain value. A key that is no string
+becomes the text of its JSON (`1`, `null`, `true`, `[1,"a"]`). NaN and infinities become the strings
+"NaN", "Infinity", "-Infinity". What had to be replaced is noted.
 
 Iterators are not read: a file would be copied out, an endless one never ends. Who gets the text is
 `results`.
@@ -37,6 +37,7 @@ import orjson
 import pydantic_core
 
 from toolcrib.definition import compact_json
+from toolcrib.jsonvalue import is_array, is_object
 
 __all__ = [
     "MAX_DEPTH",
@@ -61,6 +62,9 @@ _FOREIGN: Final = frozenset({"pydantic", "pydantic_core", "ipaddress", "re", "zo
 """Packages whose values pydantic writes, and which hold nothing that could be endless."""
 
 
+_type: Callable[[object], type[object]] = type
+
+
 class NotJson(Exception):
     """A value that JSON cannot hold: what it is, and the path to it. Never its own text, which may
     be no model's business."""
@@ -76,7 +80,7 @@ class NotJson(Exception):
 
 
 def clean(text: str) -> str:
-    """`text` with unpaired surrogates replaced: they are no text, and crash whoever encodes them."""
+    """`text` with unpaired surrogates replaced: they are no text, and crash whoever encodes it."""
     if text.isascii():
         return text
     try:
@@ -92,7 +96,10 @@ def json_text(value: Any) -> tuple[str, tuple[str, ...]]:
     if quick is not None:
         return quick.decode(), ()
     plain, notes = _converted(value)
-    return compact_json(plain), notes
+    try:
+        return compact_json(plain), notes
+    except ValueError as error:  # Python writes no number of more than 4,300 digits
+        raise NotJson("a number of too many digits") from error
 
 
 def jsonable(value: Any) -> tuple[Any, tuple[str, ...]]:
@@ -139,7 +146,7 @@ class _Walk:
         self.notes: dict[str, None] = {}
 
     def plain(self, value: Any, depth: int) -> Any:
-        kind = type(value)
+        kind = _type(value)
         if kind is str:
             return self._text(value)
         if value is None or kind is int or kind is bool:
@@ -154,7 +161,7 @@ class _Walk:
             return self.items(value, depth)
         return self._other(value, kind, depth)
 
-    def _other(self, value: Any, kind: type[Any], depth: int) -> Any:
+    def _other(self, value: Any, kind: type[object], depth: int) -> Any:
         for types, convert in _CONVERSIONS:
             if isinstance(value, types):
                 return convert(self, value, depth)
@@ -264,17 +271,16 @@ class _Walk:
 
 def _stable(written: Any, raw: Any) -> Any:
     """`written`, the JSON of `raw`, with arrays that were sets in a fixed order."""
-    if isinstance(raw, Set) and isinstance(written, list):
-        return sorted(cast("list[Any]", written), key=_sort_key)
-    if isinstance(raw, dict) and isinstance(written, dict):
-        names, inner = cast("dict[Any, Any]", raw), cast("dict[str, Any]", written)
-        if len(names) == len(inner):
-            pairs = zip(inner.items(), names.values(), strict=True)
-            return {key: _stable(item, own) for (key, item), own in pairs}
-    if isinstance(raw, list | tuple) and isinstance(written, list):
-        own, inner = cast("Sequence[Any]", raw), cast("list[Any]", written)
-        if len(own) == len(inner):
-            return [_stable(item, each) for item, each in zip(inner, own, strict=True)]
+    if is_array(written):
+        if isinstance(raw, Set):
+            return sorted(written, key=_sort_key)
+        if isinstance(raw, list | tuple):
+            own = cast("Sequence[Any]", raw)
+            if len(own) == len(written):
+                return [_stable(item, each) for item, each in zip(written, own, strict=True)]
+    elif is_object(written) and is_object(raw) and len(raw) == len(written):
+        pairs = zip(written.items(), raw.values(), strict=True)
+        return {key: _stable(item, own) for (key, item), own in pairs}
     return written
 
 

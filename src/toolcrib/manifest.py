@@ -7,13 +7,20 @@ Which stage runs when, and what becomes of its errors, is the executor's busines
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from toolcrib.arguments import Repaired, SchemaParser
 from toolcrib.content import ToolResult
-from toolcrib.definition import NO_PARAMETERS, Annotations, ToolDefinition
+from toolcrib.definition import (
+    NO_PARAMETERS,
+    Annotations,
+    DisplayHint,
+    Example,
+    Format,
+    ToolDefinition,
+)
 from toolcrib.errors import Denied, InvalidDefinition
 from toolcrib.names import exposed_name
 from toolcrib.policy import NO_POLICY, Policy
@@ -59,6 +66,7 @@ class ManifestTool(Generic[P]):
         source: str = "",
         original: str = "",
         close: Callable[[], object] | None = None,
+        strict_output: bool = False,
     ) -> None:
         self._definition = definition
         self._stages = stages
@@ -69,6 +77,8 @@ class ManifestTool(Generic[P]):
         self.source = source
         """The source's own name, where one owner publishes the tools of several (MCP servers)."""
         self.on_close = close
+        self.strict_output = strict_output
+        """Whether a result that does not fit the output schema is a failure (RS08)."""
 
     @property
     def definition(self) -> ToolDefinition:
@@ -159,6 +169,10 @@ def define_tool(
     annotations: Annotations = Annotations(),
     tags: tuple[str, ...] = (),
     policy: Policy = NO_POLICY,
+    format: Format = Format(),
+    examples: Iterable[Example] = (),
+    display_hint: DisplayHint | None = None,
+    strict_output: bool = False,
 ) -> ManifestTool[Any]:
     """One manifest entry as a tool (guide D).
 
@@ -166,6 +180,8 @@ def define_tool(
     `authorize(principal, parsed)` and `execute(ctx, parsed)` get, and raises `InvalidArguments` for
     what the schema cannot say. `parse_output` turns what `execute` returned into what the model
     gets (anything a function tool may return). `execute` may be sync (run in a thread) or async.
+    `format` bounds results; with `strict_output` one that does not fit `output_schema` is a failure
+    and not only a warning in its meta.
 
     `id` is shown to models as an exposed name. Raises `InvalidDefinition` or `InvalidSchema`.
     """
@@ -173,7 +189,15 @@ def define_tool(
         raise InvalidDefinition("a tool needs an id: it is blank")
     validate_schema(input_schema)
     definition = ToolDefinition(
-        exposed_name("", id), description, input_schema, output_schema, annotations, tags
+        exposed_name("", id),
+        description,
+        input_schema,
+        output_schema,
+        annotations,
+        tags,
+        examples=tuple(examples),
+        format=format,
+        display_hint=display_hint,
     )
     by_schema = SchemaParser(definition)
     stages = Stages(
@@ -184,7 +208,9 @@ def define_tool(
         is_async=inspect.iscoroutinefunction(execute)
         or inspect.iscoroutinefunction(getattr(execute, "__call__", None)),  # noqa: B004
     )
-    return ManifestTool(definition, stages, policy=policy, kind=kind, original=id)
+    return ManifestTool(
+        definition, stages, policy=policy, kind=kind, original=id, strict_output=strict_output
+    )
 
 
 def _then(by_schema: SchemaParser, parse: Callable[[dict[str, Any]], Any]) -> Callable[[str], Any]:

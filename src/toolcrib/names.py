@@ -2,6 +2,9 @@
 
 Every provider takes 1 to 64 of `[A-Za-z0-9_-]` (shared rules O2, A2, G2), so that is what is shown;
 the source keeps the original for the call.
+
+Case counts: `Search` and `search` are two names, as they are to providers and to the registry, so
+neither hides the other (GW03). Equal names of two owners are the registry's `Conflict`.
 """
 
 from __future__ import annotations
@@ -13,7 +16,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-__all__ = ["MAX_NAME", "NearNames", "exposed_name", "is_exposed_name", "namespace", "nearest"]
+__all__ = [
+    "MAX_NAME",
+    "NearNames",
+    "exposed_name",
+    "exposed_names",
+    "is_exposed_name",
+    "namespace",
+    "nearest",
+]
 
 MAX_NAME = 64
 
@@ -46,6 +57,25 @@ def exposed_name(prefix: str, name: str) -> str:
     digest = hashlib.sha256(wanted.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     clean = _ILLEGAL_RUN.sub("_", wanted)
     return f"{clean[: MAX_NAME - _HASH - 1]}_{digest}"
+
+
+def exposed_names(prefix: str, originals: Iterable[str]) -> dict[str, str]:
+    """`{original: exposed}` of one source's whole listing, in its order, no exposed name twice.
+
+    A name listed twice is one entry: the first counts (NM05). Which name an original gets depends
+    on the set of originals, never on their order (NM03), and on the others only where one was
+    chosen to look like another's hash: a legal name keeps itself, the other gets a new hash.
+    """
+    listed = dict.fromkeys(originals)
+    given = {name: prefix + name for name in listed if is_exposed_name(prefix + name)}
+    taken = set(given.values())
+    for name in sorted(listed.keys() - given.keys()):
+        wanted = exposed_name(prefix, name)
+        while wanted in taken:
+            wanted = exposed_name("", f"{wanted}/{name}")
+        taken.add(wanted)
+        given[name] = wanted
+    return {name: given[name] for name in listed}
 
 
 def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:

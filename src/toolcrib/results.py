@@ -39,13 +39,12 @@ def to_result(name: str, value: Any) -> ToolResult:
     becomes JSON text. The value stays reachable as `.value`. What had to be replaced on the way is
     noted in `meta["notes"]`. What JSON cannot hold gives the failure `invalid_output` (RS01).
     """
-    kind = type(value)
-    if kind is str:
+    if type(value) is str:
         text = value if value.isascii() else clean(value)
         if text is value:
             return ToolResult((TextPart(text),), None, value)
         return ToolResult((TextPart(text),), None, value, "", {"notes": (REPLACED,)})
-    if kind is int:
+    if type(value) is int:
         return ToolResult((TextPart(repr(value)),), None, value)
     try:
         if isinstance(value, ToolResult):
@@ -59,7 +58,7 @@ def to_result(name: str, value: Any) -> ToolResult:
         )
 
 
-def _other(name: str, value: Any) -> ToolResult:
+def _other(name: str, value: object) -> ToolResult:
     kind = type(value)
     if kind is not dict and kind is not list and (render := getattr(kind, "for_model", None)):
         said = to_result(name, render(value))
@@ -128,7 +127,8 @@ def _sound_part(part: Part, notes: dict[str, None]) -> Part:
         words = (part.uri, part.name, part.media_type, part.description)
         if "".join(words).isascii():
             return part
-        return FilePart(*map(clean, words), part.size)
+        uri, name, media_type, description = map(clean, words)
+        return FilePart(uri, name, media_type, description, part.size)
     return part
 
 

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 
 from toolcrib.bounded import Limit, within
 from toolcrib.catalog import Entry
-from toolcrib.content import ToolResult
+from toolcrib.content import TextPart, ToolResult
 from toolcrib.failures import failure_of
 from toolcrib.manifest import Stages
+from toolcrib.output import AS_IT_IS, Delivery, delivering
 from toolcrib.threads import MAX_ABANDONED, CancelledItself, ThreadPool, TooManyAbandoned
 from toolcrib.tool import CallContext
 
@@ -28,18 +29,24 @@ logger = logging.getLogger("toolcrib.executor")
 Run: TypeAlias = Callable[[CallContext, Any], Coroutine[Any, Any, ToolResult]]
 
 
-def runner(entry: Entry, stages: Stages, threads: ThreadPool) -> Run:
+def runner(entry: Entry, stages: Stages, threads: ThreadPool, delivery: Delivery = AS_IT_IS) -> Run:
     """Runs the tool of `entry`. A deadline of the call bounds it, else the time-out of its policy;
     a default for all tools is the time-out middleware's."""
     execute = stages.execute if stages.is_async else _in_thread(stages, threads)
     parse_output = stages.parse_output
+    is_strict: object = getattr(entry.tool, "strict_output", False)
+    short, deliver = delivering(entry.definition, delivery, is_strict=is_strict is True)
     own = Limit(entry.policy.timeout) if entry.policy.timeout else None
 
     async def body(ctx: CallContext, prepared: Any) -> ToolResult:
         if ctx.on_executed is not None:
             ctx.on_executed(ctx.name)
         try:
-            return parse_output(await execute(ctx, prepared))
+            result = parse_output(await execute(ctx, prepared))
+            parts = result.content
+            if len(parts) == 1 and type(one := parts[0]) is TextPart and len(one.text) <= short:
+                return result
+            return deliver(ctx, result)
         except (MemoryError, KeyboardInterrupt, GeneratorExit):
             raise
         except asyncio.CancelledError:
@@ -52,7 +59,8 @@ def runner(entry: Entry, stages: Stages, threads: ThreadPool) -> Run:
                 f"tool {ctx.name!r} was not run: {MAX_ABANDONED} earlier calls still are",
             )
         except BaseException as error:  # SystemExit too: a tool does not end the program
-            return failure_of(ctx.name, error, logger)
+            failed = failure_of(ctx.name, error, logger)
+            return failed if len(failed.text) <= short else deliver(ctx, failed)
 
     def run(ctx: CallContext, prepared: Any) -> Coroutine[Any, Any, ToolResult]:
         if ctx.deadline is not None:

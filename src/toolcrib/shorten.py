@@ -62,6 +62,7 @@ def _shown(value: Any, room: int, depth: int, note: str = "") -> str:
 
 
 def _summary(value: Any, room: int) -> str:
+    said: tuple[str, ...]
     if is_array(value):
         said = (f"[… {len(value)} items]", "[…]", "…")
     elif is_object(value):
@@ -245,10 +246,10 @@ def _size(value: Any, most: int) -> int:
 
 
 def _sum_of(items: Sequence[Any], total: int, most: int) -> int:
+    if total > most:
+        return most + 1
     for item in items:
         total += _size(item, most - total)
         if total > most:
             return most + 1
     return total
-
-

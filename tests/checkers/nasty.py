@@ -72,6 +72,10 @@ NASTY: dict[str, dict[str, Any]] = {
     },
     "reference abroad": _object(a={"$ref": "https://example.com/x.json"}),
     "anchor": {**_object(a={"$ref": "#here"}), "$defs": {"X": {"$anchor": "here", **STRING}}},
+    "dynamic reference": {
+        "$dynamicAnchor": "node",
+        **_object(next={"$dynamicRef": "#node"}, self={"$recursiveRef": "#"}),
+    },
     "JS11 enum without type": _object(w={"enum": [7, 14, "auto", None]}),
     "enum of numbers": _object(w={"type": "integer", "enum": [1, 2]}),
     "enum with an empty string": _object(w={"type": "string", "enum": ["", "a"]}),

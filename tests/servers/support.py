@@ -107,7 +107,7 @@ async def hosting(mcp: McpSource) -> AsyncIterator[Host]:
 async def until(happened: Callable[[], object]) -> None:
     """Returns once `happened()` is true; for what nobody tells us of, such as another process."""
     async with asyncio.timeout(BOUND):
-        while not happened():  # noqa: ASYNC110 - another process sets no event
+        while not happened():
             await asyncio.sleep(0.002)
 
 

@@ -17,7 +17,7 @@ from toolcrib.errors import InvalidDefinition
 from toolcrib.jsonvalue import is_object
 from toolcrib.providers.cache import Cache
 from toolcrib.providers.history import Assistant, History, User
-from toolcrib.providers.keys import given_keys, with_sent_keys
+from toolcrib.providers.keys import given_keys, long_keys, with_sent_keys
 from toolcrib.providers.media import USUAL, base64_of, in_order, sound, split
 from toolcrib.providers.naming import legal_name, restored, sent_name, unique
 from toolcrib.providers.pairing import Answered, IdRule, Step, loose, paired
@@ -78,9 +78,7 @@ def calls(reply: Reply, definitions: Iterable[ToolDefinition] = ()) -> list[Tool
 
 def _undo(values: dict[str, Any], definition: ToolDefinition) -> dict[str, Any]:
     notes = Notes()
-    return given_keys(
-        values, flat_root(modern(definition.input_schema, notes), notes)["properties"]
-    )
+    return long_keys(values, flat_root(modern(definition.input_schema, notes), notes)["properties"])
 
 
 def reply(reply: Reply) -> Assistant:

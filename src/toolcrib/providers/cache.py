@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from toolcrib.definition import ToolDefinition, compact_json
+from toolcrib.providers.media import sound
 from toolcrib.providers.report import Degraded, Notes
 
 __all__ = ["Cache"]
@@ -21,10 +23,11 @@ class Cache:
     """One conversion's results. Keyed by what the model sees: a fingerprint leaves the order of
     keys open, which an author chose (TS09)."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "_lock")
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, ...], tuple[str, tuple[Degraded, ...]]] = {}
+        self._lock = Lock()
 
     def get(
         self,
@@ -39,10 +42,14 @@ class Cache:
         if found is None:
             own = Notes(definition.name)
             converted = convert(definition, own)
-            found = (compact_json(converted), own.all())
-            while len(self._found) >= MAX_ENTRIES:
-                self._found.pop(next(iter(self._found)), None)
-            self._found[key] = found
+            text = compact_json(converted)
+            if (whole := sound(text)) != text:
+                own.add("unpaired surrogates replaced", effect="wording")
+            found = (whole, own.all())
+            with self._lock:
+                while len(self._found) >= MAX_ENTRIES:
+                    del self._found[next(iter(self._found))]
+                self._found[key] = found
         notes.extend(found[1])
         fresh: dict[str, Any] = json.loads(found[0])
         return fresh

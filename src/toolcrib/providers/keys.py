@@ -13,7 +13,7 @@ from typing import Any
 
 from toolcrib.providers.report import Notes
 
-__all__ = ["given_keys", "sent_keys", "with_sent_keys"]
+__all__ = ["given_keys", "long_keys", "sent_keys", "with_sent_keys"]
 
 MAX_KEY = 64
 _LEGAL = re.compile(r"[a-zA-Z0-9_.-]{1,64}\Z")
@@ -52,10 +52,17 @@ def with_sent_keys(schema: dict[str, Any], notes: Notes) -> dict[str, Any]:
     return {**kept, "properties": properties, **({"required": required} if required else {})}
 
 
-def given_keys(values: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, Any]:
-    """`values` by the tool's own names; `names`, those of its schema, also bring back long ones."""
-    back = {sent: name for name, sent in sent_keys(names).items()}
-    return {back.get(key) or _unspelt(key): value for key, value in values.items()}
+def given_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` by the tool's own names; those that were too long to be spelt out stay as sent."""
+    return {_unspelt(key): value for key, value in values.items()}
+
+
+def long_keys(values: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """What `given_keys` gave, with the long ones of `names`, those of the schema, brought back."""
+    if not any(key.startswith(_SHORT) for key in values):
+        return dict(values)
+    back = {sent: name for name, sent in sent_keys(names).items() if sent.startswith(_SHORT)}
+    return {back.get(key, key): value for key, value in values.items()}
 
 
 def _unspelt(key: str) -> str:

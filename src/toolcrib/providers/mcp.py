@@ -34,7 +34,7 @@ def tools(definitions: Iterable[ToolDefinition]) -> list[dict[str, Any]]:
 def _tool(definition: ToolDefinition, notes: Notes) -> dict[str, Any]:
     hints = definition.annotations
     claims = {
-        "title": hints.title,
+        "title": sound(hints.title) if hints.title else None,
         "readOnlyHint": hints.read_only,
         "destructiveHint": hints.destructive,
         "idempotentHint": hints.idempotent,
@@ -43,12 +43,12 @@ def _tool(definition: ToolDefinition, notes: Notes) -> dict[str, Any]:
     said = {key: value for key, value in claims.items() if value is not None}
     tool: dict[str, Any] = {"name": sent_name(definition, notes)}
     if hints.title:
-        tool["title"] = hints.title
+        tool["title"] = claims["title"]
     if definition.description:
-        tool["description"] = definition.description
-    tool["inputSchema"] = json.loads(definition.schema_json)
+        tool["description"] = sound(definition.description)
+    tool["inputSchema"] = json.loads(sound(definition.schema_json))
     if definition.output_schema is not None:
-        tool["outputSchema"] = json.loads(compact_json(definition.output_schema))
+        tool["outputSchema"] = json.loads(sound(compact_json(definition.output_schema)))
     return {**tool, "annotations": said} if said else tool
 
 

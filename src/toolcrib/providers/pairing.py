@@ -17,6 +17,7 @@ from toolcrib.providers.report import Notes
 __all__ = ["UNNAMED", "Answered", "IdRule", "Step", "legal_id", "loose", "paired"]
 
 _LEGAL = re.compile(r"[A-Za-z0-9_-]+\Z")
+_VISIBLE = re.compile(r"[!-~]+\Z")
 _ILLEGAL_RUN = re.compile(r"[^A-Za-z0-9_-]+")
 UNNAMED = "noid_"
 """Begins an id that we gave to a call which came without one (older Gemini)."""
@@ -35,7 +36,8 @@ Step = User | Assistant | Answered
 
 @dataclass(frozen=True, slots=True)
 class IdRule:
-    """Which ids a provider takes: 1 to `longest` characters; only `[A-Za-z0-9_-]` if `is_plain`."""
+    """Which ids a provider takes: 1 to `longest` visible ASCII characters; only `[A-Za-z0-9_-]` if
+    `is_plain`."""
 
     longest: int
     is_plain: bool = False
@@ -45,7 +47,8 @@ def legal_id(call_id: str, rule: IdRule) -> str:
     """`call_id` where `rule` takes it; otherwise cleaned, cut and given a hash of itself. The same
     id always becomes the same."""
     longest = rule.longest
-    if 0 < len(call_id) <= longest and (not rule.is_plain or _LEGAL.match(call_id)):
+    legal = _LEGAL if rule.is_plain else _VISIBLE
+    if len(call_id) <= longest and legal.match(call_id):
         return call_id
     digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{_ILLEGAL_RUN.sub('_', call_id)[: longest - 13]}_{digest}"

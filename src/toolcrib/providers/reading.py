@@ -13,6 +13,7 @@ from toolcrib.content import ToolCall
 from toolcrib.definition import compact_json
 from toolcrib.errors import InvalidArguments
 from toolcrib.jsonvalue import is_array, is_object
+from toolcrib.providers.media import sound
 from toolcrib.providers.report import Notes
 
 __all__ = ["Dumps", "Reply", "arguments_object", "as_json", "objects", "received", "text_of"]
@@ -68,6 +69,6 @@ def arguments_object(call: ToolCall, notes: Notes) -> tuple[dict[str, Any], str]
         values, repairs = decode(call.arguments)
     except InvalidArguments:
         notes.add("arguments of a past call that are no object wrapped", call.name, "same")
-        values, repairs = {"invalid_arguments": call.arguments}, ("wrapped",)
-    is_kept = values and not repairs and call.arguments.lstrip().startswith("{")
+        values, repairs = {"invalid_arguments": sound(call.arguments)}, ("wrapped",)
+    is_kept = not repairs and call.arguments.lstrip().startswith("{")
     return values, call.arguments if is_kept else compact_json(values)

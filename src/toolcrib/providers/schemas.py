@@ -7,27 +7,20 @@ provider takes beyond that is `roots`, `strict` and `subset`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.providers.report import Notes
+from toolcrib.providers.shapes import is_sound
 from toolcrib.providers.walk import DEFS, each_child, nodes_of, pointer, target, words
 from toolcrib.schema import KNOWN_KEYWORDS, MAX_SCHEMA_DEPTH, too_deep
 
-__all__ = ["ANYTHING", "modern"]
+__all__ = ["modern"]
 
-ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
-"""Stands for a schema that cannot be taken over at all: an object of whatever."""
-
-_TYPES = words("object array string number integer boolean null")
 _ABOUT = words(  # words about the document; none of them limits a value
-    "$schema $id id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor $vocabulary"
-    " $comment $defs definitions"
+    "$schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $comment $defs definitions"
 )
-_LISTS = frozenset(("required", "enum", "allOf", "anyOf", "oneOf", "prefixItems"))
-_OBJECTS = frozenset(("properties", "patternProperties", "dependentSchemas", "dependentRequired"))
 _BESIDE_REF = frozenset(("$ref", "title", "description", "default"))
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 
@@ -40,8 +33,8 @@ def modern(schema: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
     """
     if too_deep(schema, MAX_SCHEMA_DEPTH):
         notes.add("schema too deep: sent as an object of anything")
-        return dict(ANYTHING)
-    work = _Modern(json.loads(json.dumps(dict(schema))), notes)
+        return {"type": "object", "properties": {}}
+    work = _Modern(dict(schema), notes)
     return work.whole()
 
 
@@ -73,6 +66,10 @@ class _Modern:
             self._notes.add("no schema where one belongs: anything is accepted there", path)
             return {}
         node = self._renewed(raw)
+        for key in ("$dynamicRef", "$recursiveRef"):  # the same as long as nobody overrides it
+            if key in node and "$ref" not in node:
+                node["$ref"] = node.pop(key)
+                self._notes.add(f"{key} taken as $ref", path, "narrower")
         kept = {k: v for k, v in node.items() if k not in _ABOUT and self._is_sound(k, v, path)}
         if "$ref" in kept:
             self._point(kept, path)
@@ -83,19 +80,10 @@ class _Modern:
         if key not in KNOWN_KEYWORDS:
             self._notes.add(f"unknown keyword {key[:40]!r} left out", path, "wording")
             return False
-        sound = True
-        if key in _LISTS:
-            sound = is_array(value) and (
-                key != "required" or all(isinstance(v, str) for v in value)
-            )
-        elif key in _OBJECTS:
-            sound = is_object(value)
-        elif key == "type":
-            names = value if is_array(value) else [value]
-            sound = bool(names) and all(isinstance(n, str) and n in _TYPES for n in names)
-        if not sound:
+        if not is_sound(key, value):
             self._notes.add(f"malformed keyword {key!r} left out", path)
-        return sound
+            return False
+        return True
 
     def _renewed(self, raw: dict[str, Any]) -> dict[str, Any]:
         """Keywords of older drafts in today's words. Tuples as a list of `items` are taken from any
@@ -117,6 +105,9 @@ class _Modern:
             for name, needs in depends.items():
                 kind = "dependentRequired" if is_array(needs) else "dependentSchemas"
                 node[kind] = {**(node.get(kind) or {}), name: needs}
+        for key in ("required", "type"):  # no name twice
+            if is_array(value := node.get(key)) and all(isinstance(each, str) for each in value):
+                node[key] = list(dict.fromkeys(value))
         if "$ref" in node and self._is_old:  # it stood alone until 2019-09
             node = {key: value for key, value in node.items() if key in _BESIDE_REF}
         return node
@@ -147,7 +138,10 @@ class _Modern:
             return target(self._root, reference)
         if self._anchors is None:
             self._anchors = {
-                f"#{node['$anchor']}": node for node in nodes_of(self._root) if "$anchor" in node
+                f"#{node[key]}": node
+                for key in ("$dynamicAnchor", "$anchor")
+                for node in nodes_of(self._root)
+                if isinstance(node.get(key), str)
             }
         return self._anchors.get(reference)
 

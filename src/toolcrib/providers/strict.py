@@ -77,8 +77,9 @@ def _kept(node: Mapping[str, Any], notes: Notes, path: str) -> dict[str, Any]:
     for key in sorted(kept.keys() & _LIMITS_DROPPED):
         del kept[key]
         notes.add(f"{key!r} left out", path)
-    for key in _WORDS_DROPPED & kept.keys():
+    for key in sorted(_WORDS_DROPPED & kept.keys()):
         del kept[key]
+        notes.add(f"{key!r} left out", path, "wording")
     kept.pop("patternProperties", None)
     if kept.get("format", "date") not in FORMATS:
         del kept["format"]
@@ -87,6 +88,7 @@ def _kept(node: Mapping[str, Any], notes: Notes, path: str) -> dict[str, Any]:
         del kept["pattern"]
         notes.add("pattern with look-around left out", path)
     if "default" in kept:
+        notes.add("default told in the description", path, "wording")
         said = compact_json(kept.pop("default"))
         text = f"{kept.get('description', '')} (default: {said})".strip()
         if said != "null" and len(said) <= 200:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from toolcrib.definition import compact_json
 from toolcrib.providers.expansion import MAX_REPEATS, Expansion
 from toolcrib.providers.report import Notes
+from toolcrib.providers.unions import SCALARS, either, is_null, plain
 from toolcrib.providers.walk import types_of, words
 from toolcrib.schema import json_type
 
@@ -26,8 +27,9 @@ _OPENAPI = _SHARED | words("minProperties maxProperties minLength maxLength patt
 _FORMATS = frozenset(("date-time", "enum", "float", "double", "int32", "int64"))
 _HANDLED = words(  # what the conversion itself looks at, and what goes without saying
     "type properties required items prefixItems enum const anyOf oneOf allOf $ref $defs default"
-    " additionalProperties examples deprecated readOnly writeOnly nullable"
+    " additionalProperties"
 )
+_WORDS = words("examples deprecated readOnly writeOnly")
 _BY_TYPE = {
     "object": frozenset(("properties", "required", "minProperties", "maxProperties")),
     "array": frozenset(("items", "prefixItems", "minItems", "maxItems")),
@@ -35,7 +37,6 @@ _BY_TYPE = {
     "number": frozenset(("minimum", "maximum", "format")),
     "integer": frozenset(("minimum", "maximum", "format")),
 }
-_SCALARS = ("string", "number", "boolean")
 _NO_REFS: Mapping[str, int] = {}
 
 
@@ -66,44 +67,48 @@ class _Gemini:
     def node(self, raw: Any, path: str, within: Mapping[str, int]) -> dict[str, Any]:
         """One node, expanded and lowered; `within` counts the references it stands inside of."""
         node, within = self._expand(raw, path, within)
-        words = self._words(node, path)
+        told = self._words(node, path)
         if self._expand.is_over:
             self._notes.add("schema too large when expanded: cut", path, "narrower")
-            return {**words, "type": "object"}
+            return {**told, "type": "object"}
         if node.get("not") == {}:
             self._notes.add("a value that cannot be: anything is accepted", path)
         values = self._values(node)
         if values is not None:
-            return {**words, **self._choice(node, values, words, path)}
+            return {**told, **self._choice(node, values, told, path)}
         branches = self._branches(node, path)
         if branches:
-            lowered = [self.node(b, f"{path}/anyOf/{at}", within) for at, b in enumerate(branches)]
-            return {**words, **self._either(lowered), **words}
+            others = [each for each in branches if not is_null(each)]
+            lowered = [self.node(b, f"{path}/anyOf/{at}", within) for at, b in enumerate(others)]
+            return {**told, **self._either(lowered, len(others) < len(branches)), **told}
         types = types_of(node) or self._inferred(node, path)
         if not types:
-            return {**words, **self._anything(path)}
+            return {**told, **self._anything(path)}
         lowered = [self._typed(node, each, path, within) for each in types]
-        return {**words, **self._either(lowered), **words}
+        return {**told, **self._either(lowered), **told}
 
     def _words(self, node: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Title and description; values that have no place of their own are told there."""
         for key in sorted(node.keys() - _HANDLED - self._kept):
-            self._notes.add(f"{key!r} left out", path)
-        words = {
+            self._notes.add(f"{key!r} left out", path, "wording" if key in _WORDS else "wider")
+        told = {
             key: node[key] for key in ("title", "description") if isinstance(node.get(key), str)
         }
         if node.get("default") is not None:
             said = compact_json(node["default"])
             if len(said) <= 200:
-                words["description"] = f"{words.get('description', '')} (default: {said})".strip()
+                told["description"] = f"{told.get('description', '')} (default: {said})".strip()
             self._notes.add("default told in the description", path, "wording")
-        return words
+        return told
+
+    def _either(self, branches: list[dict[str, Any]], null: bool = False) -> dict[str, Any]:
+        return either(branches, null, self._is_json)
 
     def _values(self, node: Mapping[str, Any]) -> list[Any] | None:
         return [node["const"]] if "const" in node else node.get("enum")
 
     def _choice(
-        self, node: Mapping[str, Any], values: list[Any], words: Mapping[str, Any], path: str
+        self, node: Mapping[str, Any], values: list[Any], said: Mapping[str, Any], path: str
     ) -> dict[str, Any]:
         """An enum: as such where all are strings, otherwise by type and told in words (JS11)."""
         allowed = types_of(node)
@@ -114,7 +119,7 @@ class _Gemini:
         rest = list(dict.fromkeys(json_type(v) for v in others if v is not None))
         if "number" in rest and "integer" in rest:
             rest.remove("integer")
-        branches: list[dict[str, Any]] = [self._plain(kind, path) for kind in rest]
+        branches: list[dict[str, Any]] = [plain(kind) for kind in rest]
         if len(texts) == len(values) - len(others) and texts:
             branches.insert(0, {"type": "string", "enum": texts})
         elif len(others) < len(values):  # the empty string is refused in an enum
@@ -126,7 +131,7 @@ class _Gemini:
         if rest or len(texts) + len(others) < len(values):
             self._notes.add("enum of other than strings told in the description", path)
             listed = ", ".join(compact_json(value) for value in values[:50])
-            told = f"{words.get('description', '')} One of: {listed[:500]}".strip()
+            told = f"{said.get('description', '')} One of: {listed[:500]}".strip()
             return {"description": told, **self._either(branches, None in others)}
         return self._either(branches, None in others)
 
@@ -137,6 +142,8 @@ class _Gemini:
         if "properties" in node or "items" in node:
             self._notes.add("union beside properties or items left out", path)
             return []
+        if node.keys() & (self._kept - {"title", "description"}):
+            self._notes.add("limits beside a union left out", path)
         if "anyOf" not in node:
             self._notes.add("oneOf sent as anyOf", path)
         elif "oneOf" in node:
@@ -150,33 +157,11 @@ class _Gemini:
                 return [kind]
         return []
 
-    def _either(self, branches: list[dict[str, Any]], null: bool = False) -> dict[str, Any]:
-        """Any of `branches`; null as `nullable` in the OpenAPI form, as a type in the other."""
-        plain = [each for each in branches if each.get("type") != "null"]
-        null = null or len(plain) < len(branches) or any(e.get("nullable") for e in plain)
-        distinct: list[dict[str, Any]] = []
-        for each in plain:
-            inner = {key: value for key, value in each.items() if key != "nullable"}
-            if inner not in distinct:
-                distinct.append(inner)
-        if not null:
-            return distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
-        if self._is_json:
-            return {"anyOf": [*distinct, {"type": "null"}]} if distinct else {"type": "null"}
-        if not distinct:
-            return {"type": "string", "nullable": True}
-        return {**(distinct[0] if len(distinct) == 1 else {"anyOf": distinct}), "nullable": True}
-
     def _anything(self, path: str) -> dict[str, Any]:
         """A value of any type: lists of lists are the one thing it leaves out."""
         self._notes.add("a value of any type: lists in lists cannot be told", path, "narrower")
-        kinds = [self._plain(kind, path) for kind in (*_SCALARS, "object", "array")]
+        kinds = [plain(kind) for kind in (*SCALARS, "object", "array")]
         return self._either(kinds, null=True)
-
-    def _plain(self, kind: str, path: str) -> dict[str, Any]:
-        if kind != "array":
-            return {"type": kind}
-        return {"type": "array", "items": {"anyOf": [{"type": each} for each in _SCALARS]}}
 
     def _typed(
         self, node: Mapping[str, Any], kind: str, path: str, within: Mapping[str, int]

@@ -24,7 +24,7 @@ ONE = words(
     " unevaluatedProperties contentSchema"
 )
 MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs"))
+NAMED = words("properties patternProperties dependentSchemas $defs definitions")
 DEFS = "#/$defs/"
 
 

@@ -6,6 +6,7 @@ For sources that need no supervision of their own; an MCP server is `sources.mcp
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -13,12 +14,14 @@ from typing import Any, Protocol
 from toolcrib.arguments import SchemaParser
 from toolcrib.definition import ToolDefinition
 from toolcrib.manifest import ManifestTool, Stages
-from toolcrib.names import exposed_name, namespace
+from toolcrib.names import exposed_names, namespace
 from toolcrib.results import to_result
 from toolcrib.sources.contract import Publish
 from toolcrib.tool import CallContext
 
 __all__ = ["MountedSource", "RemoteSource", "RemoteTool", "mount"]
+
+logger = logging.getLogger("toolcrib.sources")
 
 RemoteTool = ToolDefinition
 """A remote tool as its source describes it: the name is the source's own, without namespace."""
@@ -58,7 +61,7 @@ class MountedSource:
     async def open(self, publish: Publish) -> None:
         listed = self.remote.tools()
         definitions = await listed if inspect.isawaitable(listed) else listed
-        publish([self._tool(definition) for definition in definitions])
+        publish(self._tools(definitions))
 
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Ready as soon as it is open."""
@@ -69,9 +72,19 @@ class MountedSource:
         if close is not None and inspect.isawaitable(done := close()):
             await done
 
-    def _tool(self, definition: ToolDefinition) -> ManifestTool[Any]:
+    def _tools(self, definitions: Iterable[ToolDefinition]) -> list[ManifestTool[Any]]:
+        """Of several of one name the first is offered (NM05)."""
+        listed: dict[str, ToolDefinition] = {}
+        for definition in definitions:
+            if definition.name in listed:
+                logger.warning("%r lists %r twice: the first is used", self.name, definition.name)
+            listed.setdefault(definition.name, definition)
+        shown = exposed_names(self.namespace, listed)
+        return [self._tool(definition, shown[name]) for name, definition in listed.items()]
+
+    def _tool(self, definition: ToolDefinition, exposed: str) -> ManifestTool[Any]:
         original, remote = definition.name, self.remote
-        shown = replace(definition, name=exposed_name(self.namespace, original))
+        shown = replace(definition, name=exposed)
 
         async def execute(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
             return await remote.call(original, dict(arguments))
