@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from conftest import Plain, outcome
 from toolcrib import Assembly, InvalidSchema, ToolDefinition, validate_schema
-from toolcrib.schema import KNOWN_KEYWORDS, compile_schema
+from toolcrib.arguments import SchemaParser
+from toolcrib.schema import KNOWN_KEYWORDS, compile_asserting, compile_schema
+from toolcrib.sources.mcp.mirror import mirror
 
 WORDS = """
     type properties required additionalProperties patternProperties propertyNames minProperties
@@ -240,3 +243,135 @@ async def test_misfits_say_path_and_type_and_are_not_endless() -> None:
         assert "got string" in result.text
         many = await tools.call("t", {"rows": ["x"] * 10_000})
     assert len(many.text) < 1500
+
+
+# what servers list: one bad schema takes no other tool along
+
+
+def listed(**schemas: Any) -> tuple[dict[str, ToolDefinition], dict[str, str]]:
+    """What is offered of a server's list, and the reasons of what is not."""
+    entries = [
+        {"name": name, **({} if schema is ... else {"inputSchema": schema})}
+        for name, schema in schemas.items()
+    ]
+    found = mirror("s", "", entries)
+    return (
+        {tool.remote: tool.definition for tool in found.tools},
+        {rejection.tool: rejection.reason for rejection in found.rejected},
+    )
+
+
+FINE: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return {"type": "object", "properties": {"a": schema}}
+
+
+def deep_default(levels: int) -> dict[str, Any]:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return {"type": "object", "properties": {"a": {"default": value}}}
+
+
+UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "JS02": (
+        {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node", "$defs": {"Node": {}}}}},
+        "/\\$defs/Node",
+    ),
+    "JS20": ({"type": "object", "properties": {"f": "true", "g": 1}}, "/properties/f"),
+    "JS20 inside": ({"type": "object", "properties": {"f": {"items": {"type": "strang"}}}}, "type"),
+    "JS21": (nested(5000), "not JSON|deep"),
+    "JS21 150": (nested(150), "deeper than 100"),
+    "JS21 default": (deep_default(5000), "not JSON|deep"),
+    "JS21 size": (
+        {"type": "object", "properties": {f"p{n}": {"title": "x" * 700} for n in range(3000)}},
+        "limit is 262144",
+    ),
+    "array": ({"type": "array"}, "not 'object'"),
+    "surrogate": ({"type": "object", "description": "\ud800"}, "JSON"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_JS02_JS20_JS21_an_unusable_schema_is_refused_with_its_reason_and_alone(name: str) -> None:
+    schema, reason = UNUSABLE[name]
+    began = time.process_time()
+    offered, refused = listed(before=FINE, broken=schema, after=FINE)
+    assert time.process_time() - began < 1
+    assert list(offered) == ["before", "after"]
+    assert list(refused) == ["broken"]
+    assert re.search(reason, refused["broken"])
+    assert len(refused["broken"]) < 500
+
+
+async def test_JS03_references_may_point_anywhere_in_the_document() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "h": {"type": "object", "required": ["k"]},
+            "a": {"type": "array", "items": {"$ref": "#/properties/h"}},
+            "b": {"$ref": "#/properties/node/$defs/Node"},
+            "node": {"$defs": {"Node": {"type": "integer"}}},
+            "esc/aped~": {"$ref": "#/properties/esc~1aped~0x"},
+            "esc/aped~x": {"type": "string"},
+        },
+    }
+    offered, _ = listed(t=schema)
+    assert "$ref" in str(offered["t"].input_schema)
+    assert await called(schema, '{"a": [{"k": 1}], "b": 1, "esc/aped~": "x"}') == "ran"
+    for wrong in ('{"a": [{}]}', '{"a": [1]}', '{"b": "x"}', '{"esc/aped~": 1}'):
+        assert await called(schema, wrong) == "invalid_arguments"
+
+
+@pytest.mark.parametrize("schema", [{"type": "object"}, {}, ..., None], ids=str)
+async def test_JS16_no_schema_to_speak_of_is_a_tool_without_parameters(schema: Any) -> None:
+    offered, refused = listed(t=schema)
+    assert refused == {}
+    found = dict(offered["t"].input_schema)
+    assert found["type"] == "object"
+    for arguments in ("{}", "", "null"):
+        assert await called(found, arguments) == "ran"
+
+
+def test_a_schema_is_compiled_at_the_first_call_and_shared_by_equal_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import toolcrib.schema as module
+
+    made: list[str] = []
+    built = module._built
+
+    def counting(text: str, *args: Any, **kwargs: Any) -> Any:
+        made.append(text)
+        return built(text, *args, **kwargs)
+
+    monkeypatch.setattr(module, "_built", counting)
+    schema = {"type": "object", "properties": {"only-here": {"type": "string"}}}
+    parsers = [SchemaParser(ToolDefinition(f"t{n}", "", schema)) for n in range(3)]
+    assert made == []
+    for parser in parsers:
+        parser("{}")
+    assert len(made) == 1
+
+
+def test_formats_describe_unless_they_are_asserted() -> None:
+    schema = {"type": "string", "format": "date"}
+    assert compile_schema(schema).fits("no date")
+    assert compile_asserting(schema).misfits("no date") != []
+    assert compile_asserting(schema).fits("2026-11-30")
+
+
+def test_misfits_of_a_union_say_what_it_takes_or_how_near_it_was() -> None:
+    simple = compile_schema({"anyOf": [{"type": "string"}, {"type": "array"}]})
+    assert simple.misfits(1) == ["expected array or string (got integer)"]
+    x = {"properties": {"k": {"const": "x"}, "n": {"type": "integer"}}, "required": ["k", "n"]}
+    y = {"properties": {"k": {"const": "y"}, "a": {}, "b": {}}, "required": ["k", "a", "b"]}
+    shapes = compile_schema({"oneOf": [x, y, {"type": "null"}]})
+    (told,) = shapes.misfits({"k": "x", "n": "secret"})
+    assert "none of 3 alternatives" in told and "n: expected integer (got string)" in told
+    assert "secret" not in told

@@ -153,7 +153,7 @@ async def test_another_principal_or_conversation_is_told_there_is_nothing(
 def test_owners_cannot_be_confused_by_their_names(store: SpillStore) -> None:
     result_id = store.keep("secret", context(Principal('a","b'), "s"))
     assert result_id
-    for other in (Principal("a"), Principal('b', "a"), Principal('a","b', "s")):
+    for other in (Principal("a"), Principal("b", "a"), Principal('a","b', "s")):
         assert store.read(result_id, context(other, "s")) is None
     assert store.read(result_id, context(Principal('a","b'), "s"))
 

@@ -10,7 +10,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolcrib import eager
 from toolcrib.arguments import encode
@@ -26,13 +26,18 @@ from toolcrib.errors import Conflict, InvalidDefinition, NotAvailable
 from toolcrib.executor import Executor
 from toolcrib.function import tool
 from toolcrib.limits import ToolLimits
+from toolcrib.output import Delivery
 from toolcrib.policy import Policies, Policy
 from toolcrib.principal import LOCAL, Principal
+from toolcrib.redact import Redactor
 from toolcrib.registry import Change, Registry
 from toolcrib.session import Session
 from toolcrib.sources.contract import Source
 from toolcrib.sources.functions import FunctionSource
 from toolcrib.tool import Tool
+
+if TYPE_CHECKING:
+    from toolcrib.spill import SpillStore
 
 __all__ = ["Assembly", "Item"]
 
@@ -53,6 +58,8 @@ class Assembly:
 
     Without more it is static: every tool in every round, no middleware. `dynamic` turns discovery
     on; `middlewares` stand outermost first; `policies` holds records by tool name or pattern.
+    `spill` keeps the whole text of results that were cut and adds `read_tool_result`; `redactor`
+    masks known secrets in results, errors and logs.
     Open it with `async with`. The registry may be changed from any thread; other threads call
     through `call_sync`.
     """
@@ -67,6 +74,8 @@ class Assembly:
         limits: ToolLimits = ToolLimits(),
         principal: Principal = LOCAL,
         registry: Registry | None = None,
+        spill: SpillStore | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.sources = _sources(items)
         self.dynamic = dynamic
@@ -76,7 +85,8 @@ class Assembly:
         self.registry.govern(
             Policies(policies) if dynamic is None else dynamic.policies(policies or {})
         )
-        self.executor = Executor(self.registry, middlewares)
+        self.spill = spill
+        self.executor = Executor(self.registry, middlewares, delivery=Delivery(spill, redactor))
         self._index: Index | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: dict[asyncio.Task[None], Source] = {}
@@ -96,6 +106,10 @@ class Assembly:
         try:
             if self.dynamic is not None:
                 self.registry.add(search_tool(), OWN)
+            if self.spill is not None:
+                from toolcrib.spill import read_tool  # files: only for those who use it
+
+                self.registry.add(read_tool(self.spill), OWN)
             for source in self.sources:
                 self._opening[asyncio.create_task(self._open(source))] = source
             await self._first_attempts()

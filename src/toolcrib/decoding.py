@@ -17,8 +17,7 @@ import jiter
 
 from toolcrib.errors import InvalidArguments
 from toolcrib.jsonvalue import is_array, is_object
-from toolcrib.mending import article
-from toolcrib.misfits import json_type, path_of
+from toolcrib.misfits import article, json_type, path_of
 
 __all__ = ["EXTREME", "MAX_BYTES", "decode"]
 

@@ -26,7 +26,7 @@ from toolcrib.definition import compact_json
 from toolcrib.errors import InvalidDefinition
 from toolcrib.jsonable import NotJson, json_text
 
-__all__ = ["Field", "fields_of", "schema_of", "validator_of"]
+__all__ = ["Field", "fields_of", "schema_of", "typed", "validator_of"]
 
 _CONFIG = pydantic.ConfigDict(
     extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=False
@@ -68,7 +68,7 @@ def fields_of(tool: str, binding: Binding, described: Mapping[str, str]) -> dict
 def _field(tool: str, binding: Binding, parameter: Parameter, described: str) -> Field:
     hint, default = _typed(binding.hints[parameter.name], {}), parameter.default
     if parameter.kind is Parameter.VAR_POSITIONAL:
-        if typing.get_origin(hint) is typing_extensions.Unpack:
+        if getattr(hint, "__unpacked__", False) or typing.get_origin(hint) is typing.Unpack:
             raise InvalidDefinition(
                 f"tool {tool!r}: parameter *{parameter.name} of unpacked types cannot be described:"
                 " use a tuple parameter"
@@ -246,3 +246,8 @@ def _default_text(validator: pydantic.TypeAdapter[Any], field: Field) -> str:
         if any(found["loc"][:1] == (field.wire,) for found in error.errors(include_url=False)):
             return ""
     return "" if notes else text
+
+
+def typed(hint: Any) -> Any:
+    """`hint` as pydantic can read it on this Python: its TypedDicts too."""
+    return _typed(hint, {})

@@ -10,20 +10,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import multiprocessing
 import os
+import pickle
+import runpy
 import signal
 import sys
+import types
 from collections.abc import Callable, Mapping
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 from toolcrib.errors import ToolError
 
 __all__ = ["ProcessDied", "run_isolated"]
 
-_SPAWN = multiprocessing.get_context("spawn")  # a fork would copy our threads' locks as they are
+MAX_ANSWER = 256 * 1024 * 1024
+"""Bytes of a pickled answer; a process that sends more is taken for broken."""
+
+_CODE = "from toolcrib.isolation import answer; answer({})"
+_STDERR = 2  # where the process's output goes too: standard output is the host's own
 
 
 class ProcessDied(Exception):
@@ -38,50 +42,64 @@ async def run_isolated(
     A `ToolError` passes with its text; of any other exception the text does, as `RuntimeError`.
     Raises `ProcessDied` when the process ends without an answer.
     """
+    order = pickle.dumps(_prepared(function)) + pickle.dumps((args, dict(kwargs)))
+    receiving, sending = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            _CODE.format(sending),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=_STDERR,
+            pass_fds=(sending,),
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(receiving)
+        raise
+    finally:
+        os.close(sending)
+    try:
+        return _unpacked(await _exchanged(process, order, receiving))
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+async def _exchanged(process: asyncio.subprocess.Process, order: bytes, receiving: int) -> bytes:
     loop = asyncio.get_running_loop()
-    receiver, sender = _SPAWN.Pipe(duplex=False)
-    work = (function.__module__, function.__qualname__, args, dict(kwargs))
-    process = _SPAWN.Process(target=_answer, args=(sender, work), daemon=True)
-    starting = loop.run_in_executor(None, process.start)
+    reader = asyncio.StreamReader(limit=MAX_ANSWER)
+    pipe = os.fdopen(receiving, "rb", buffering=0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
     try:
-        await asyncio.shield(starting)
-        sender.close()
-        await _readable(loop, receiver)
-        return _unpacked(await loop.run_in_executor(None, _received, receiver))
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it says so by dying
+                process.stdin.write(order)
+                await process.stdin.drain()
+            process.stdin.close()
+        return await reader.read()
     finally:
-        if starting.done():
-            _kill(process)
-        else:  # cancelled while it was being started: it shall not live on unseen
-            starting.add_done_callback(lambda _: _kill(process))
-        receiver.close()
-        sender.close()
+        transport.close()
 
 
-async def _readable(loop: asyncio.AbstractEventLoop, receiver: Connection) -> None:
-    """Until there is an answer, or the process is gone and the pipe with it."""
-    ready: asyncio.Future[None] = loop.create_future()
-
-    def wake() -> None:
-        if not ready.done():
-            ready.set_result(None)
-
-    loop.add_reader(receiver.fileno(), wake)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(receiver.fileno())
+def _prepared(function: Callable[..., Any]) -> tuple[str, str, str, list[str]]:
+    """Where to find `function`: the script it is defined in (if any), module, name, import path."""
+    script = ""
+    if function.__module__ == "__main__":
+        script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    return (
+        os.path.abspath(script) if script else "",
+        function.__module__,
+        function.__qualname__,
+        sys.path,
+    )
 
 
-def _received(receiver: Connection) -> tuple[str, Any]:
-    try:
-        answer: tuple[str, Any] = receiver.recv()
-    except EOFError:
-        raise ProcessDied("the process ended without an answer") from None
-    return answer
-
-
-def _unpacked(answer: tuple[str, Any]) -> Any:
-    kind, value = answer
+def _unpacked(answer: bytes) -> Any:
+    if not answer:
+        raise ProcessDied("the process ended without an answer")
+    kind, value = pickle.loads(answer)
     if kind == "value":
         return value
     if kind == "said":
@@ -89,28 +107,26 @@ def _unpacked(answer: tuple[str, Any]) -> Any:
     raise RuntimeError(value)
 
 
-def _kill(process: BaseProcess) -> None:
-    if process.pid is None:
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    if process.is_alive():  # before it had a group of its own
-        process.kill()
-    process.join(1)
-
-
-def _answer(sender: Connection, work: tuple[str, str, tuple[Any, ...], dict[str, Any]]) -> None:
-    """In the new process."""
-    os.setsid()
-    sys.stdin = open(os.devnull)  # noqa: SIM115 for as long as the process lives
-    module, where, args, kwargs = work
+def answer(sending: int) -> None:
+    """In the new process: runs what standard input orders and sends back what came of it."""
+    orders = sys.stdin.buffer
     try:
-        sender.send(("value", _found(module, where)(*args, **kwargs)))
+        script, module, where, path = pickle.load(orders)
+        sys.path[:] = path
+        if script:  # as multiprocessing does: without running its `if __name__ == "__main__"`
+            main = types.ModuleType("__mp_main__")
+            main.__dict__.update(runpy.run_path(script, run_name="__mp_main__"))
+            sys.modules["__main__"] = sys.modules["__mp_main__"] = main
+        function = _found(module, where)
+        args, kwargs = pickle.load(orders)
+        sys.stdin = open(os.devnull)  # noqa: SIM115 for as long as the process lives
+        told = pickle.dumps(("value", function(*args, **kwargs)))
     except ToolError as error:
-        sender.send(("said", str(error)))
+        told = pickle.dumps(("said", str(error)))
     except BaseException as error:
-        sender.send(("failed", f"{type(error).__name__}: {error}"))
-    sender.close()
+        told = pickle.dumps(("failed", f"{type(error).__name__}: {error}"))
+    with os.fdopen(sending, "wb") as channel:
+        channel.write(told)
 
 
 def _found(module: str, where: str) -> Callable[..., Any]:

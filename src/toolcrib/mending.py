@@ -12,10 +12,10 @@ from typing import Any
 import jiter
 
 from toolcrib.jsonvalue import is_array, is_object
-from toolcrib.misfits import json_type
+from toolcrib.misfits import article, json_type
 from toolcrib.refs import alternatives, pointed
 
-__all__ = ["MAX_REPAIRS", "article", "coerce"]
+__all__ = ["MAX_REPAIRS", "coerce"]
 
 MAX_REPAIRS = 20
 MAX_DEPTH = 32
@@ -147,7 +147,3 @@ def _types(schema: object, root: Mapping[str, Any], depth: int) -> set[str]:
     branches = schema.get("anyOf") or schema.get("oneOf")
     united = [_types(branch, root, depth + 1) for branch in branches or ()]
     return set[str]().union(*united) if all(united) else set()
-
-
-def article(noun: str) -> str:
-    return noun if noun == "null" else f"an {noun}" if noun[0] in "aio" else f"a {noun}"

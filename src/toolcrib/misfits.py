@@ -15,6 +15,7 @@ from toolcrib.secret import secret_at
 
 __all__ = [
     "Misfit",
+    "article",
     "bounded",
     "json_type",
     "line",
@@ -46,6 +47,11 @@ def json_type(value: object) -> str:
     if isinstance(value, float):
         return "number"
     return _JSON_TYPES.get(type(value)) or type(value).__name__
+
+
+def article(noun: str) -> str:
+    """A JSON type with its article."""
+    return noun if noun == "null" else f"an {noun}" if noun[0] in "aio" else f"a {noun}"
 
 
 def quoted(name: str) -> str:
@@ -125,9 +131,9 @@ def _what(root: object, error: Misfit) -> str:
             return f"takes no {names}" + (f" and {more} more" if more > 0 else "")
         case "propertyNames":
             return "a name in it is not allowed"
-        case "backtrackLimitExceeded" | "regexEngineFailure":
+        case "pattern" if error.message.startswith("Error"):
             return "its pattern takes too long to check"
-        case "anyOf" | "oneOfNotValid":
+        case "anyOf" | "oneOf" if "not valid under any" in error.message:
             return _none_of(root, error)
         case _:
             return error.message.removeprefix("value ")

@@ -16,7 +16,6 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import quote, quote_plus
 
 from toolcrib.content import DataPart, FilePart, Part, TextPart, ToolResult
 from toolcrib.jsonvalue import is_array, is_object
@@ -131,6 +130,8 @@ def using(redactor: Redactor) -> Generator[None]:
 
 
 def _forms(secret: str) -> Iterator[str]:
+    from urllib.parse import quote, quote_plus  # only where there are secrets
+
     data = secret.encode("utf-8", "replace")
     yield secret
     for encoded in (quote(secret, safe="", errors="replace"), quote_plus(secret, errors="replace")):

@@ -28,6 +28,8 @@ def output_schema(annotation: Any) -> Mapping[str, Any] | None:
     from pydantic.errors import PydanticInvalidForJsonSchema
     from pydantic.json_schema import GenerateJsonSchema
 
+    from toolcrib.fields import typed
+
     class Untitled(GenerateJsonSchema):
         """Without the titles pydantic derives from names: they cost tokens and say nothing."""
 
@@ -35,11 +37,12 @@ def output_schema(annotation: Any) -> Mapping[str, Any] | None:
             return False
 
     try:
-        schema = pydantic.TypeAdapter(annotation).json_schema(
+        schema = pydantic.TypeAdapter(typed(annotation)).json_schema(
             mode="serialization", schema_generator=Untitled
         )
     except (pydantic.PydanticUserError, PydanticInvalidForJsonSchema, TypeError, NameError):
         return None  # a type pydantic does not know: the function is a tool all the same
+    schema.pop("title", None)  # the class's name
     return schema if _is_informative(schema) else None
 
 

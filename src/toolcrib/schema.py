@@ -27,6 +27,7 @@ __all__ = [
     "Checker",
     "compile_asserting",
     "compile_schema",
+    "compile_with",
     "json_type",
     "too_deep",
     "validate_schema",
@@ -44,6 +45,7 @@ MAX_COMPILED = 4096
 MAX_VALUE_DEPTH = 256
 """A value nested 20,000 deep crashes the validator; parsers stop near 1,000, callers do not."""
 MAX_VALUES = 5_000_000
+MAX_CONTAINERS = 1_000_000
 MAX_CHECKS = 200_000_000
 """Members of a value times places: about two seconds of checking at worst."""
 MAX_LISTED = 20_000
@@ -113,6 +115,8 @@ class Checker:
         """At most 8 misfits as `path: what was expected (got type)`, without any value."""
         if reason := self._uncheckable(value):
             return [reason]
+        if self._validator.is_valid(value):
+            return []
         schema = json.loads(self._text)
         depth, members = _extent(value)
         growth = self._work.growth**depth if self._work.growth > 1 else 1
@@ -148,12 +152,15 @@ def compile_schema(schema: Mapping[str, Any] | bool) -> Checker:
     return _compiled(_text_of(schema))
 
 
-def compile_asserting(
-    schema: Mapping[str, Any] | bool, documents: Mapping[str, Any] | None = None
-) -> Checker:
-    """A checker of one's own schema that asserts `format` as well, and may refer to `documents`
-    (schemas by URI; nothing else is ever fetched). Not shared. Raises as `compile_schema` does."""
-    return _built(_text_of(schema), documents or {}, formats=True)
+def compile_asserting(schema: Mapping[str, Any] | bool) -> Checker:
+    """The same for one's own schema, with `format` asserted. Not shared."""
+    return _built(_text_of(schema), {}, formats=True)
+
+
+def compile_with(schema: Mapping[str, Any] | bool, documents: Mapping[str, Any]) -> Checker:
+    """The same for a schema that refers to `documents`, schemas by URI. Not shared; anything else
+    outside is still refused."""
+    return _built(_text_of(schema), documents, formats=False)
 
 
 @lru_cache(maxsize=MAX_COMPILED)
@@ -247,22 +254,23 @@ def too_deep(value: Any, limit: int) -> bool:
 
 def _extent(value: Any, limit: int = MAX_VALUE_DEPTH) -> tuple[int, int]:
     """How deep `value` is nested, and how many values it holds; counting ends above `limit` levels
-    or 5 million values. Without recursion, and safe for values that contain themselves."""
+    or at what is too large to be checked. Without recursion, and safe for values that
+    contain themselves."""
     level: list[object] = [value]
-    members = 1
+    members, containers = 1, 0
     for depth in range(limit + 1):
         inner: list[object] = []
         for item in level:
-            if not (is_object(item) or is_array(item)):
-                continue
-            members += len(item)
-            inner.extend(
-                each for each in (item.values() if is_object(item) else item)
-                if is_object(each) or is_array(each)
-            )  # fmt: skip
-            if members > MAX_VALUES:
-                return depth, members
+            if is_object(item):
+                inner.extend(each for each in item.values() if is_object(each) or is_array(each))
+                members += len(item)
+            elif is_array(item):
+                inner.extend(each for each in item if is_object(each) or is_array(each))
+                members += len(item)
+            if len(inner) > MAX_CONTAINERS - containers:
+                return depth, MAX_VALUES + 1
         if not inner:
             return depth, members
+        containers += len(inner)
         level = inner
     return limit + 1, members

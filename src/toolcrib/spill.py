@@ -189,6 +189,29 @@ def _piece(data: bytes, start: int, total: int) -> Piece:
     return Piece(text, start + before, end if end < total else None, total)
 
 
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "The id the shortened result names"},
+        "offset": {
+            "type": "integer",
+            "minimum": 0,
+            "default": 0,
+            "description": "First byte",
+        },
+        "limit": {
+            "type": "integer",
+            "minimum": 4,
+            "maximum": MAX_READ,
+            "default": DEFAULT_READ,
+            "description": "Bytes at most",
+        },
+    },
+    "required": ["id"],
+    "additionalProperties": False,
+}
+
+
 def read_tool(store: SpillStore) -> ManifestTool[Any]:
     """The tool by which a model reads what `store` keeps for it; always in view."""
 
@@ -207,27 +230,7 @@ def read_tool(store: SpillStore) -> ManifestTool[Any]:
     return define_tool(
         READ_TOOL,
         description="Reads the whole text of an earlier tool result that was shown only in part.",
-        input_schema={
-            "type": "object",
-            "properties": {
-                "id": {"type": "string", "description": "The id the shortened result names"},
-                "offset": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": "First byte",
-                },
-                "limit": {
-                    "type": "integer",
-                    "minimum": 4,
-                    "maximum": MAX_READ,
-                    "default": DEFAULT_READ,
-                    "description": "Bytes at most",
-                },
-            },
-            "required": ["id"],
-            "additionalProperties": False,
-        },
+        input_schema=_SCHEMA,
         execute=read,
         kind="results",
         annotations=Annotations("Read a tool result", read_only=True, idempotent=True),

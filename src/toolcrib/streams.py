@@ -43,13 +43,16 @@ def stream_kind(function: object) -> Literal["sync", "async"] | None:
 
 
 def collected(function: object, call: Call, *, is_async: bool) -> Call:
-    """`call`, which calls `function`, but with everything that is yielded as one list. A function
-    that yields nothing itself may still hand on the generator of another, if it is sync."""
+    """`call`, which calls `function`, but with everything that is yielded as one list. Other
+    functions stay as they are: an iterator that is merely returned is not read (`jsonable`)."""
     if is_async:
         return partial(_from_async, call) if stream_kind(function) == "async" else call
+    wrapped = inspect.unwrap(function) if callable(function) else function
+    if stream_kind(function) is None and stream_kind(wrapped) is None:
+        return call
 
     def from_any(ctx: CallContext, arguments: dict[str, Any]) -> Any:
-        value: Any = call(ctx, arguments)
+        value: Any = call(ctx, arguments)  # a wrapper may have made something else of it
         if inspect.isgenerator(value):
             return _drained(ctx, value)
         return _drained_async(ctx, value) if inspect.isasyncgen(value) else value
