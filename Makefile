@@ -35,7 +35,7 @@ test: $(VENV)/.test ## every test
 
 check: $(VENV)/.check ## ruff, mypy strict, pyright strict, the import layers
 	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+	$(BIN)/ruff format --check src tests bench examples
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/python -m pytest tests/test_layers.py

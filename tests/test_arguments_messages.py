@@ -248,6 +248,8 @@ NESTED: dict[str, Any] = {
         },
         "either": {"anyOf": [{"$ref": "#/properties/shape"}, {"type": "null"}]},
         "loop": {"$ref": "#/properties/loop"},
+        "through": {"$ref": "#/properties/a~1b~0c%25"},
+        "a/b~c%": {"type": "array"},
     },
 }
 
@@ -265,6 +267,7 @@ NESTED: dict[str, Any] = {
          ["node.kids.0.n", "node.kids.1.kids", "node.kids.1.kids.0.n"]),
         ({"either": '{"limit": 3}'}, {"either": {"limit": 3}}, ["either"]),
         ({"filter": None}, {}, ["filter"]),
+        ({"through": "[3]"}, {"through": [3]}, ["through"]),
     ],
 )  # fmt: skip
 async def test_JS02_JS03_slips_are_put_right_through_references(
@@ -290,7 +293,21 @@ async def test_JS18_null_for_what_is_optional_never_reaches_the_server() -> None
         ('{"q": "x", "head": null, "tail": null}', {"q": "x", "tail": None}),
     ):
         assert json.loads((await sent(made, text)).text) == expected
-    await refused(made, '{"q": null}')
+    assert "q: expected string (got null)" in await refused(made, '{"q": null}')
+
+
+async def test_a_string_stays_one_where_a_string_is_taken_whatever_else_is_mended() -> None:
+    schema = {"type": "object", "properties": {"free": {"type": ["string", "array"]}, "n": {"type": "integer"}}}  # fmt: skip  # noqa: E501
+    result = await sent(foreign(schema), '{"free": "[1]", "n": "5"}')
+    assert json.loads(result.text) == {"free": "[1]", "n": 5}
+
+
+async def test_of_thousands_of_errors_the_first_is_told_without_listing_them() -> None:
+    """From 1,000 on pydantic is not asked for its list, which takes longer than the call."""
+    pets = [{"name": "n", "age": "x"}] * 2000
+    text = await refused(own, json.dumps({"owner": "o", "pets": pets}))
+    assert "too large to say where" in text
+    assert "Input should" not in text
 
 
 async def test_a_name_given_twice_counts_once_and_the_text_is_written_anew() -> None:

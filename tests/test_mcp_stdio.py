@@ -228,7 +228,7 @@ async def test_T_A21_two_servers_share_a_source_and_neither_waits_for_the_other(
         assert str(await host.call("echo", text="a")) == "a"
         await host.killed("b")
         assert str(await host.call("echo", text="still")) == "still"  # A10.8: others unaffected
-        found = host.registry.catalog.find("mcp/echo")
+        found = host.registry.catalog.find("a/echo")
         assert found is not None
 
 

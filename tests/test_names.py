@@ -183,3 +183,11 @@ def test_a_name_made_to_look_like_anothers_hash_takes_nothing_from_it() -> None:
         assert names[copied] == copied
         assert names["build:dev"].startswith("build_dev_")
         assert len(set(names.values())) == 2
+
+
+def test_NM03_two_originals_of_one_hash_are_told_apart_in_any_order() -> None:
+    one, two = "a\u4e10\u4fad", "a\u4e78\u4f41"
+    assert exposed_name("", one) == exposed_name("", two)
+    names = exposed_names("", [one, two])
+    assert exposed_names("", [two, one]) == names
+    assert len(set(names.values())) == 2

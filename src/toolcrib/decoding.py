@@ -19,14 +19,19 @@ from toolcrib.errors import InvalidArguments
 from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.misfits import article, json_type, path_of
 
-__all__ = ["EXTREME", "MAX_BYTES", "decode"]
+__all__ = ["MAX_BYTES", "decode", "may_overflow"]
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_UNWRAP = 3
 
-EXTREME = re.compile(r"[0-9](?:[eE]\+?[0-9]{2}|[0-9]{199})")
-"""What the text of a number too large for a float must hold: an exponent of two digits, or 200
-digits."""
+_EXPONENT = re.compile(r"[eE]\+?[0-9]{2}").search
+_DIGITS = re.compile(r"[0-9]{200}").search
+
+
+def may_overflow(text: str) -> bool:
+    """Whether JSON text may hold a number too large for a float, which parsers read as infinite: it
+    takes an exponent of two digits, or 200 digits."""
+    return _EXPONENT(text) is not None or (len(text) > 200 and _DIGITS(text) is not None)
 
 
 def decode(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -53,7 +58,7 @@ def decode(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         raise InvalidArguments(
             f"the arguments must be a JSON object, got {article(json_type(value))}"
         )
-    if EXTREME.search(text):
+    if may_overflow(text):
         for path in _infinite(value, ()):
             raise InvalidArguments(f"{path}: too large for a number")
     return value, tuple(repairs)

@@ -15,12 +15,13 @@ from pydantic_core import ValidationError
 
 from toolcrib.arguments import Repaired, coerce, decode, refuse, unknown_names
 from toolcrib.binding import Binding
-from toolcrib.decoding import EXTREME
+from toolcrib.decoding import may_overflow
 from toolcrib.definition import compact_json
 from toolcrib.errors import InvalidArguments, InvalidSchema
 from toolcrib.fields import fields_of, schema_of, validator_of
 from toolcrib.jsonvalue import is_array, is_object
 from toolcrib.misfits import bounded, json_type, line, quoted
+from toolcrib.refs import pointed
 from toolcrib.schema import compile_schema
 
 __all__ = ["Parameters"]
@@ -58,12 +59,12 @@ class Parameters:
         """The return annotation, resolved."""
         self._defaults = {n: field.default for n, field in fields.items() if field.has_default}
         self._validate = validator.validator.validate_json
-        self._loose = not _is_tight(self.schema)
+        self._loose = not _Numbers(self.schema).are_ours(self.schema)
 
     def parse(self, text: str) -> dict[str, Any] | Repaired:
         """The arguments by parameter; raises `InvalidArguments`. A default that was not sent is
         absent, so the function's own applies."""
-        if self._loose and ("NaN" in text or "Infinity" in text or EXTREME.search(text)):
+        if self._loose and ("NaN" in text or "Infinity" in text or may_overflow(text)):
             decode(text)  # refuses what pydantic would let through where anything goes
         try:
             return cast("dict[str, Any]", self._validate(text, strict=True))
@@ -118,27 +119,46 @@ class Parameters:
         return self._binding.caller(function, self._defaults)
 
 
-def _is_tight(schema: object) -> bool:
-    """Whether every value the schema takes is one whose numbers our own validator checks: nothing
-    untyped, nothing of a model with rules of its own. Elsewhere NaN and infinities could pass."""
-    if not is_object(schema) or "$ref" in schema:
-        return False
-    for keyword in ("anyOf", "oneOf"):
-        if is_array(branches := schema.get(keyword)):
-            return all(map(_is_tight, branches))
-    if "enum" in schema or "const" in schema:
-        return True
-    match schema.get("type"):
-        case "string" | "integer" | "boolean" | "null" | "number":
-            return True
-        case "array":
-            items = schema.get("items", True)
-            prefix = schema.get("prefixItems", [])
-            closed = bool(prefix) and schema.get("maxItems") == len(prefix)
-            return all(map(_is_tight, prefix)) and (closed or _is_tight(items))
-        case "object":
-            rest = schema.get("additionalProperties", True)
-            inner = schema.get("properties", {}).values()
-            return all(map(_is_tight, inner)) and (rest is False or _is_tight(rest))
-        case _:
+class _Numbers:
+    """Whether every number a schema takes is checked by our own validator. Not so where anything
+    goes, and not in a model, which has rules of its own: there NaN and infinities could pass."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._root = schema
+        self._seen: set[str] = set()
+
+    def are_ours(self, schema: object, *, in_model: bool = False) -> bool:
+        if not is_object(schema):
             return False
+        if isinstance(reference := schema.get("$ref"), str):
+            if reference in self._seen:
+                return True
+            self._seen.add(reference)
+            return self.are_ours(pointed(self._root, reference), in_model=True)
+        for keyword in ("anyOf", "oneOf"):
+            if is_array(branches := schema.get(keyword)):
+                return all(self.are_ours(each, in_model=in_model) for each in branches)
+        if "enum" in schema or "const" in schema:
+            return True
+        parts = self._parts(schema)
+        if parts is None:
+            return schema.get("type") == "number" and not in_model
+        return all(self.are_ours(each, in_model=in_model) for each in parts)
+
+    def _parts(self, schema: dict[str, Any]) -> list[object] | None:
+        """What else has to be looked at; None for a number and for what does not say its type."""
+        match schema.get("type"):
+            case "string" | "integer" | "boolean" | "null":
+                return []
+            case "array":
+                prefix: list[object] = list(schema.get("prefixItems", ()))
+                is_closed = bool(prefix) and schema.get("maxItems") == len(prefix)
+                return prefix if is_closed else [*prefix, schema.get("items")]
+            case "object":
+                rest = schema.get("additionalProperties")
+                listed = list(schema.get("properties", {}).values())
+                # a model that ignores what it does not know has no additionalProperties, and no
+                # place to keep any; of an object without members the rest is all there is
+                return listed if rest is False or (listed and rest is None) else [*listed, rest]
+            case _:
+                return None

@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 __all__ = ["MAX_ABANDONED", "CancelledItself", "ThreadPool", "TooManyAbandoned", "waiting"]
@@ -102,7 +102,7 @@ class ThreadPool:
         return self._abandoned
 
     @contextlib.contextmanager
-    def _lent(self) -> Iterator[None]:
+    def _lent(self) -> Generator[None]:
         with self._lock:
             if self._away >= MAX_ABANDONED:
                 raise TooManyAbandoned

@@ -22,8 +22,7 @@ from checkers.common import Refused, need
 
 USAGE = (120, 34, 100)
 """Input (with what was cached), output, cached."""
-BYTES = 7
-TEXT, ARGUMENTS = 5, 3
+BYTES = 97
 
 Event = tuple[str, dict[str, Any] | str]
 """Its name (blank: none is written) and its data; a string is written as it is."""
@@ -51,6 +50,9 @@ class Reply:
     status: int = 200
     message: str = "the server is on fire"
     headers: tuple[tuple[str, str], ...] = ()
+    bytes: int = BYTES
+    steps: tuple[int, int] = (5, 3)
+    """Characters of text and of arguments in one delta."""
     events: tuple[Event, ...] = field(default=(), repr=False)
     """Instead of all that: exactly these."""
 
@@ -71,13 +73,13 @@ def chat_events(reply: Reply) -> Iterator[Event]:
 
     yield chunk({"role": "assistant", "content": "", "refusal": None})
     yield "", ": a comment keeps the connection alive"
-    for piece in pieces(reply.text, TEXT):
+    for piece in pieces(reply.text, reply.steps[0]):
         yield chunk({"content": piece})
     for at, call in enumerate(reply.calls):
         function = {"name": call.name, "arguments": ""}
         opened = {"index": at, "id": call.id, "type": "function", "function": function}
         yield chunk({"tool_calls": [opened]})
-    split = [pieces(call.arguments, ARGUMENTS) for call in reply.calls]
+    split = [pieces(call.arguments, reply.steps[1]) for call in reply.calls]
     for turn in range(max(map(len, split), default=0)):  # the calls of a message interleaved
         for at, parts in enumerate(split):
             if turn < len(parts):
@@ -102,7 +104,7 @@ def responses_events(reply: Reply) -> Iterator[Event]:
         "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
     }  # fmt: skip
 
-    def event(name: str, **data: Any) -> Event:
+    def event(name: str, /, **data: Any) -> Event:
         return name, {"type": name, "sequence_number": next(number), **data}
 
     started = {**frame, "status": "in_progress", "output": []}
@@ -113,8 +115,8 @@ def responses_events(reply: Reply) -> Iterator[Event]:
         yield event("response.output_item.added", output_index=0, item=item)
         yield event("response.output_item.done", output_index=0, item=item)
         items.append(item)
-    for text in filter(None, [reply.text]):
-        yield from _message(event, len(items), text)
+    for text in filter(None, reply.text.split("\n")):  # a message each
+        yield from _message(event, len(items), pieces(text, reply.steps[0]))
         part = {"type": "output_text", "text": text, "annotations": []}
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
         items.append({**item, "content": [part]})
@@ -124,7 +126,7 @@ def responses_events(reply: Reply) -> Iterator[Event]:
         named = {"type": "function_call", "id": own, "call_id": call.id, "name": call.name}
         empty = {**named, "arguments": "", "status": "in_progress"}
         yield event("response.output_item.added", output_index=at, item=empty)
-        for piece in pieces(call.arguments, ARGUMENTS):
+        for piece in pieces(call.arguments, reply.steps[1]):
             yield event(
                 "response.function_call_arguments.delta",
                 output_index=at, item_id=own, delta=piece,
@@ -148,21 +150,22 @@ def responses_events(reply: Reply) -> Iterator[Event]:
     yield event(f"response.{status}", response=ended)
 
 
-def _message(event: Any, at: int, text: str) -> Iterator[Event]:
+def _message(event: Any, at: int, deltas: list[str]) -> Iterator[Event]:
     where: dict[str, Any] = {"output_index": at, "item_id": "msg_1", "content_index": 0}
     head = {"type": "message", "id": "msg_1", "role": "assistant"}
     empty = {"type": "output_text", "text": "", "annotations": []}
     opened = {**head, "status": "in_progress", "content": []}
     yield event("response.output_item.added", output_index=at, item=opened)
     yield event("response.content_part.added", **where, part=empty)
-    for piece in pieces(text, TEXT):
+    for piece in deltas:
         yield event("response.output_text.delta", **where, delta=piece, logprobs=[])
-    yield event("response.output_text.done", **where, text=text, logprobs=[])
-    yield event("response.content_part.done", **where, part={**empty, "text": text})
+    whole = "".join(deltas)
+    yield event("response.output_text.done", **where, text=whole, logprobs=[])
+    yield event("response.content_part.done", **where, part={**empty, "text": whole})
 
 
 def messages_events(reply: Reply) -> Iterator[Event]:
-    def event(name: str, **data: Any) -> Event:
+    def event(name: str, /, **data: Any) -> Event:
         return name, {"type": name, **data}
 
     def delta(at: int, kind: str, **data: Any) -> Event:
@@ -181,16 +184,16 @@ def messages_events(reply: Reply) -> Iterator[Event]:
     yield event("ping")
     at = 0
     if reply.thinking:
-        block = {"type": "thinking", "thinking": "", "signature": ""}
+        block: dict[str, Any] = {"type": "thinking", "thinking": "", "signature": ""}
         yield event("content_block_start", index=at, content_block=block)
-        for piece in pieces(reply.thinking, TEXT):
+        for piece in pieces(reply.thinking, reply.steps[0]):
             yield delta(at, "thinking_delta", thinking=piece)
         yield delta(at, "signature_delta", signature="EqQB")
         yield event("content_block_stop", index=at)
         at += 1
     if reply.text:
         yield event("content_block_start", index=at, content_block={"type": "text", "text": ""})
-        for piece in pieces(reply.text, TEXT):
+        for piece in pieces(reply.text, reply.steps[0]):
             yield delta(at, "text_delta", text=piece)
             yield event("ping")
         yield event("content_block_stop", index=at)
@@ -199,7 +202,7 @@ def messages_events(reply: Reply) -> Iterator[Event]:
         block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
         yield event("content_block_start", index=at, content_block=block)
         yield delta(at, "input_json_delta", partial_json="")
-        for piece in pieces(call.arguments, ARGUMENTS):
+        for piece in pieces(call.arguments, reply.steps[1]):
             yield delta(at, "input_json_delta", partial_json=piece)
         yield event("content_block_stop", index=at)
         at += 1
@@ -207,6 +210,12 @@ def messages_events(reply: Reply) -> Iterator[Event]:
     ended = {"stop_reason": stop, "stop_sequence": None}
     yield event("message_delta", delta=ended, usage={"output_tokens": USAGE[1]})
     yield event("message_stop")
+
+
+def cut_at(events: Sequence[Event], where: str) -> int:
+    """How many of `events` come before the text `where`, and two of those that carry on with it."""
+    found = next(at for at, (_, data) in enumerate(events) if where in json.dumps(data))
+    return found + 2
 
 
 def error_event(path: str, message: str) -> Event:
@@ -304,8 +313,8 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.then == "error":
             whole = [*whole, error_event(path, reply.message)]
         data = b"".join(map(_written, whole))
-        for at in range(0, len(data), BYTES):
-            self._chunk(data[at : at + BYTES])
+        for at in range(0, len(data), reply.bytes):
+            self._chunk(data[at : at + reply.bytes])
         if reply.then == "hold":
             self._hold()
         if reply.then in ("drop", "hold"):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from toolcrib.cli import chat as chatting
 from toolcrib.cli import commands
 from toolcrib.cli.exits import Exit, guarded
 
@@ -79,6 +80,36 @@ def run(
 def check(file: File, json: Json = False) -> None:
     """Checks a deployment file without starting anything; prints every problem."""
     guarded(commands.check(file, json))
+
+
+@app.command()
+def chat(
+    file: File,
+    model: Annotated[
+        str,
+        typer.Option(help="openai:NAME or anthropic:NAME; the key comes from the environment"),
+    ],
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Any compatible server, e.g. http://127.0.0.1:8000/v1 (openai)"),
+    ] = None,
+    system: Annotated[str, typer.Option(help="The system prompt")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Every event as a line of JSON")] = False,
+    assembly: Name = None,
+    scope: Scopes = None,
+) -> None:
+    """Converses with a model that has the file's tools. Ctrl-C cancels what runs, twice ends."""
+    guarded(
+        chatting.chat(
+            file,
+            assembly,
+            model,
+            base_url=base_url,
+            system=system,
+            scopes=tuple(scope or ()),
+            json=json,
+        )
+    )
 
 
 def main() -> None:

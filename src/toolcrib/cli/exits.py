@@ -22,6 +22,7 @@ class Exit(enum.IntEnum):
     FAILED = 1
     USAGE = 2
     CONFIGURATION = 3
+    INTERRUPTED = 130
 
 
 _CODES: tuple[tuple[type[ToolcribError], Exit], ...] = (

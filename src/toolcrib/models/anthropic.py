@@ -30,7 +30,9 @@ try:
     import anthropic as sdk
     import httpx2 as transport  # whose errors the SDK lets through while a stream is read
 except ModuleNotFoundError as error:
-    raise missing("anthropic", error) from error
+    if error.name != "anthropic":  # the SDK is there, but not whole
+        raise
+    raise missing("anthropic") from error
 
 __all__ = ["AnthropicModel"]
 
@@ -42,8 +44,9 @@ MAX_TOKENS = 8_192
 
 class AnthropicModel(StreamingModel):
     """A `loop.Model`. `base_url` stands before `/v1/messages`; `api_key` defaults to
-    `ANTHROPIC_API_KEY`. Or give a `client` that is set up already (retries, time-outs, proxies):
-    it is not closed here. A response's blocks are replayed whole, thinking and signatures too.
+    `ANTHROPIC_API_KEY`, for a server of one's own too. Or give a `client` that is set up already
+    (retries, time-outs, proxies): it is not closed here. A response's blocks are replayed whole,
+    thinking and signatures too.
 
     `max_tokens` bounds each response. `options` are more fields of the request (`thinking`,
     `cache_control={"type": "ephemeral"}` for prompt caching, …); they win over ours.

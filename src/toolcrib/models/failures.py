@@ -27,10 +27,8 @@ class MissingExtra(ToolcribError, ImportError):
     """The provider's SDK is not installed; the text says how to."""
 
 
-def missing(extra: str, error: ModuleNotFoundError) -> Exception:
-    """What to raise instead of `error`; the same error if something else is missing."""
-    if error.name != extra:
-        return error
+def missing(extra: str) -> MissingExtra:
+    """What to raise where the SDK of `extra` is not there."""
     return MissingExtra(
         f"models of {extra} need an extra that is not installed: pip install 'toolcrib[{extra}]'",
         name=extra,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolcrib.decoding import decode
+from toolcrib.definition import compact_json
 from toolcrib.errors import InvalidArguments
 from toolcrib.jsonvalue import is_object
 from toolcrib.models.failures import Broken
@@ -44,7 +45,10 @@ class MessagesParts:
     @property
     def last_arguments(self) -> str | None:
         calls = [at for at, block in self._blocks.items() if block.get("type") == "tool_use"]
-        return self._joined(calls[-1], _INPUT) if calls else None
+        if not calls:
+            return None
+        given = self._blocks[calls[-1]].get(_INPUT)  # other servers may send it at once
+        return self._joined(calls[-1], _INPUT) or (compact_json(given) if given else "")
 
     def feed(self, event: dict[str, Any]) -> str:
         kind, at = event.get("type"), event.get("index")
@@ -54,7 +58,8 @@ class MessagesParts:
         if kind == "content_block_start" and isinstance(at, int):
             block = event.get("content_block")
             self._blocks[at] = dict(block) if is_object(block) else {}
-        elif kind == "message_start" and is_object(message := event.get("message")):
+            return str(self._blocks[at].get("text") or "")
+        if kind == "message_start" and is_object(message := event.get("message")):
             self._count(message.get("usage"))
         elif kind == "message_delta":
             self._count(event.get("usage"))
@@ -98,8 +103,8 @@ class MessagesParts:
                 block[key] = str(block.get(key) or "") + self._joined(at, key)
         if at in self._citations:
             block["citations"] = self._citations[at]
-        if (at, _INPUT) in self._pieces:
-            block[_INPUT] = _object_or_text(self._joined(at, _INPUT))
+        if text := self._joined(at, _INPUT):
+            block[_INPUT] = _object_or_text(text)
         return block
 
 

@@ -27,7 +27,9 @@ from toolcrib.providers.history import Assistant, Message
 try:
     import openai as sdk
 except ModuleNotFoundError as error:
-    raise missing("openai", error) from error
+    if error.name != "openai":  # the SDK is there, but not whole
+        raise
+    raise missing("openai") from error
 
 __all__ = ["OpenAIModel"]
 
@@ -36,8 +38,9 @@ NO_KEY = "none"
 
 
 class OpenAIModel(StreamingModel):
-    """A `loop.Model`. `base_url` ends in `/v1` as a rule; `api_key` defaults to `OPENAI_API_KEY`.
-    Or give a `client` that is set up already (retries, time-outs, proxies): it is not closed here.
+    """A `loop.Model`. `base_url` ends in `/v1` as a rule; `api_key` defaults to `OPENAI_API_KEY`,
+    for a server of one's own too. Or give a `client` that is set up already (retries, time-outs,
+    proxies): it is not closed here.
 
     `api="responses"` replays a response's own items, reasoning included, and leaves storing to the
     API's default; `strict` asks for strict tools where a tool has a strict form. `options` are more

@@ -1,0 +1,59 @@
+"""Lines of standard input, read as they are wanted, without holding up the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+
+__all__ = ["Lines"]
+
+CHUNK = 65_536
+
+
+class Lines:
+    """Reads a file descriptor: a terminal, a pipe or a file. One line at a time and only when
+    `next` asks, so nothing piles up.
+
+    In a daemon thread and by `os.read`: a read of a terminal cannot be interrupted, and one of
+    Python's own readers would hold a lock that the end of the process waits for.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._wanted = threading.Semaphore(0)
+        self._rest = b""
+        self._is_over = False
+        threading.Thread(target=self._serve, name="toolcrib-stdin", daemon=True).start()
+
+    async def next(self) -> str | None:
+        """The next line, without its end; None once there are no more."""
+        self._wanted.release()
+        return await self._queue.get()
+
+    def _serve(self) -> None:
+        while True:
+            self._wanted.acquire()
+            line = self._line()
+            try:
+                self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
+            except RuntimeError:  # the loop has closed meanwhile: nobody wants lines any more
+                return
+
+    def _line(self) -> str | None:
+        while b"\n" not in self._rest and not self._is_over:
+            data = self._read()
+            self._rest += data
+            self._is_over = not data
+        if not self._rest:
+            return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode("utf-8", "replace").removesuffix("\r")
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._descriptor, CHUNK)
+        except OSError:  # how a terminal that was closed says it (EIO)
+            return b""
