@@ -40,7 +40,7 @@ from toolcrib.models import ModelFailed, Response, Usage, model_named
 from toolcrib.models.anthropic import AnthropicModel
 from toolcrib.models.openai import OpenAIModel
 from toolcrib.models.streaming import StreamingModel
-from toolcrib.providers.history import Answers, Message, User
+from toolcrib.providers.history import Answers, Assistant, Message, User
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -443,6 +443,8 @@ async def test_strict_tools_come_back_without_the_nulls_of_strict_mode() -> None
     ):
         await run(tools.session(), model, messages)
     assert server.requests[0]["tools"][0]["function"]["strict"] is True
+    assert isinstance(step := messages[1], Assistant)
+    assert json.loads(step.calls[0].arguments) == {"name": "Ada"}
     assert isinstance(answers := messages[2], Answers)
     assert answers.results[0].text == "Dr. Ada"
 

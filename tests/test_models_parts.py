@@ -122,6 +122,21 @@ def test_an_input_that_came_whole_is_kept_beside_an_empty_delta() -> None:
     assert parts.last_arguments == '{"a":1}'
 
 
+def test_citations_are_kept_with_their_text() -> None:
+    text: dict[str, Any] = {"type": "text", "text": ""}
+    parts = MessagesParts()
+    fed(parts, [("", {"type": "content_block_start", "index": 0, "content_block": text})])
+    for delta in (
+        {"type": "text_delta", "text": "It says so."},
+        {"type": "citations_delta", "citation": {"cited_text": "so"}},
+        {"type": "of_another_year"},
+    ):
+        parts.feed({"type": "content_block_delta", "index": 0, "delta": delta})
+    fed(parts, [("", {"type": "of_another_year"}), ("", {"type": "message_stop"})])
+    kept = {"type": "text", "text": "It says so.", "citations": [{"cited_text": "so"}]}
+    assert parts.reply() == {"content": [kept]}
+
+
 def test_two_responses_add_up_and_stand_in_a_transcript_as_messages() -> None:
     assert Usage(1, 2, 3) + Usage(10, 20, 30) == Usage(11, 22, 33)
     said = Response("x", usage=Usage(1), stop="stop")

@@ -15,7 +15,7 @@ from toolcrib.content import (
     ToolCall,
     ToolResult,
 )
-from toolcrib.definition import Annotations, ToolDefinition
+from toolcrib.definition import Annotations, Example, Format, ToolDefinition
 from toolcrib.discovery.policy import Budget, Discovery, Dynamic
 from toolcrib.errors import (
     ConfigurationError,
@@ -30,13 +30,17 @@ from toolcrib.errors import (
     ToolcribError,
     ToolError,
 )
+from toolcrib.examples import render_examples
 from toolcrib.function import tool
 from toolcrib.limits import UNLIMITED, ToolLimits
 from toolcrib.manifest import define_tool
+from toolcrib.partial import partial_arguments
 from toolcrib.policy import Policy
 from toolcrib.principal import Principal
+from toolcrib.redact import Redactor
 from toolcrib.registry import Registry
 from toolcrib.schema import validate_schema
+from toolcrib.secret import Secret
 from toolcrib.session import Session
 from toolcrib.tool import CallContext, Tool
 from toolcrib.turn import Round, Turn
@@ -54,8 +58,10 @@ __all__ = [
     "Denied",
     "Discovery",
     "Dynamic",
+    "Example",
     "Failure",
     "FilePart",
+    "Format",
     "ImagePart",
     "InvalidArguments",
     "InvalidDefinition",
@@ -65,8 +71,10 @@ __all__ = [
     "NotReady",
     "Policy",
     "Principal",
+    "Redactor",
     "Registry",
     "Round",
+    "Secret",
     "Session",
     "TextPart",
     "Tool",
@@ -78,6 +86,8 @@ __all__ = [
     "ToolcribError",
     "Turn",
     "define_tool",
+    "partial_arguments",
+    "render_examples",
     "tool",
     "validate_schema",
 ]

@@ -24,14 +24,22 @@ __all__ = ["MAX_BYTES", "decode", "may_overflow"]
 MAX_BYTES = 8 * 1024 * 1024
 MAX_UNWRAP = 3
 
-_EXPONENT = re.compile(r"[eE]\+?[0-9]{2}").search
+# Two patterns that begin with a letter of their own: the engine skips to it, ten times as fast as
+# to a class of letters.
+_SMALL_E = re.compile(r"e\+?[0-9]{2}").search
+_LARGE_E = re.compile(r"E\+?[0-9]{2}").search
 _DIGITS = re.compile(r"[0-9]{200}").search
+_PAIR = re.compile(r"[0-9]{2}").search
 
 
 def may_overflow(text: str) -> bool:
     """Whether JSON text may hold a number too large for a float, which parsers read as infinite: it
     takes an exponent of two digits, or 200 digits."""
-    return _EXPONENT(text) is not None or (len(text) > 200 and _DIGITS(text) is not None)
+    if _SMALL_E(text) is not None or ("E" in text and _LARGE_E(text) is not None):
+        return True
+    # 200 digits in a row hold two of every hundredth character, side by side in that sample.
+    sample = text[::100]
+    return len(text) > 200 and _PAIR(sample) is not None and _DIGITS(text) is not None
 
 
 def decode(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:

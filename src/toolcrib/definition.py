@@ -126,6 +126,11 @@ class ToolDefinition:
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InvalidDefinition("a tool needs a name: its definition's name is blank")
+        if not self.description.isascii():  # an unpaired surrogate is no text, and no request
+            described = self.description.encode("utf-16", "surrogatepass").decode(
+                "utf-16", "replace"
+            )
+            object.__setattr__(self, "description", described)
         for which in ("input_schema", "output_schema"):
             schema = getattr(self, which)
             if schema is not None:
@@ -169,7 +174,9 @@ class ToolDefinition:
 
 def _copied(name: str, which: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        copy: dict[str, Any] = json.loads(compact_json(dict(schema)))
+        text = compact_json(dict(schema))
+        text.encode()
+        copy: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchema(f"tool {name!r}: its {which} is not JSON: {error}") from error
     return copy or {"type": "object", "properties": {}}

@@ -266,7 +266,10 @@ class Streams(ThreadingHTTPServer):
             encode = messages_events
         need(bool(self.replies), "reply", "none is left")
         reply = self.replies.pop(0)
-        return reply, list(reply.events or encode(reply))
+        events = list(reply.events or encode(reply))
+        if not (request.get("stream_options") or {}).get("include_usage"):  # asked for in chat only
+            events = [event for event in events if '"prompt_tokens"' not in json.dumps(event)]
+        return reply, events
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -16,6 +16,7 @@ from toolcrib.providers.media import sound
 from toolcrib.providers.naming import sent_name, unique
 from toolcrib.providers.reading import Reply, as_json, received
 from toolcrib.providers.report import Export, Notes
+from toolcrib.results import structured as structured_value
 
 __all__ = ["calls", "export", "results", "tools"]
 
@@ -83,11 +84,8 @@ def results(
 def _result(result: ToolResult, is_structured: bool) -> dict[str, Any]:
     content = [_block(part) for part in result.content]
     written: dict[str, Any] = {"content": content, "isError": result.is_error}
-    if is_structured and not result.is_error and is_object(result.value):
-        try:
-            written["structuredContent"] = json.loads(compact_json(result.value))
-        except (TypeError, ValueError):  # it has been written as text; a program's value stays ours
-            return written
+    if is_structured and not result.is_error and is_object(value := structured_value(result)):
+        written["structuredContent"] = value
     return written
 
 
