@@ -192,7 +192,6 @@ def test_a_scope_is_granted_on_the_command_line(deployment: Path) -> None:
     [
         (("--model", "gemini:x"), 2, "openai:NAME or anthropic:NAME"),
         (("--assembly", "other"), 2, "other"),
-        (("--nonsense",), 2, "nonsense"),
     ],
 )
 def test_wrong_usage_exits_with_2(

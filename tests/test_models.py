@@ -129,7 +129,7 @@ def told(events: list[Any]) -> str:
 # -- must show 3 ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [3, 1_000])
+@pytest.mark.parametrize("size", [5, 1_000])
 async def test_search_call_answer(api: Api, size: int) -> None:
     """`size` bytes at a time: cut inside JSON strings, escapes and UTF-8 sequences."""
     said_by_the_model = (

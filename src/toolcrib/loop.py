@@ -40,7 +40,8 @@ class Model(Protocol):
     """Anything that answers a conversation.
 
     `respond` gets the messages and the definitions of this round, tells text as it comes to
-    `on_text`, and returns the whole response. It raises what the provider's client raises.
+    `on_text`, and returns the whole response. It raises whatever kept it from one; those of
+    `toolcrib.models` raise their `ModelFailed`.
     """
 
     async def respond(
