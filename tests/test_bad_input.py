@@ -633,8 +633,16 @@ CTRL_C = textwrap.dedent(
 
 def _run(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", _LISTENS + script],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
+
+
+_LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""A shell running the tests in the background has them ignore Ctrl-C; their children shall not."""
 
 
 def test_a_tool_cannot_end_the_process() -> None:

@@ -93,6 +93,11 @@ def test_search_prints_the_best_first(deployment: Path) -> None:
     assert "double" in toolcrib("search", deployment, "double").stdout
 
 
+def test_however_narrow_the_terminal_names_are_whole(deployment: Path) -> None:
+    for command in (["list", deployment], ["search", deployment, "vault"]):
+        assert "open_vault" in toolcrib(*command, env={"COLUMNS": "20"}).stdout
+
+
 def test_call_prints_the_result_alone_and_what_a_tool_prints_goes_to_stderr(
     deployment: Path,
 ) -> None:

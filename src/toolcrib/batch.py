@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from toolcrib.bounded import GRACE
+from toolcrib.bounded import GRACE, cancelled_itself
 from toolcrib.content import ToolCall, ToolResult
 
 __all__ = ["run_batch"]
@@ -65,5 +65,5 @@ async def _stop(workers: set[asyncio.Task[None]]) -> None:
 
 
 def _cancelled_itself(call: ToolCall) -> ToolResult:
-    result = ToolResult.failed("cancelled", f"tool {call.name!r} cancelled itself")
+    result = cancelled_itself(call.name)
     return ToolResult(result.content, result.failure, call_id=call.id)

@@ -24,6 +24,7 @@ __all__ = [
     "Limit",
     "TimedOut",
     "TooManyStragglers",
+    "cancelled_itself",
     "inherited_deadline",
     "stragglers",
     "within",
@@ -154,12 +155,19 @@ async def within(
             "timeout", f"tool {ctx.name!r} timed out after {limit.seconds:.4g}s{still}"
         )
     except CancelledItself:
-        return ToolResult.failed("cancelled", f"tool {ctx.name!r} cancelled itself")
+        return cancelled_itself(ctx.name)
     except TooManyStragglers:
         return ToolResult.failed(
             "limited",
             f"tool {ctx.name!r} was not run: {MAX_STRAGGLERS} earlier calls ignore their time-out",
         )
+
+
+def cancelled_itself(name: str) -> ToolResult:
+    """The failure of a tool that cancelled its own task, or raised what a cancellation raises."""
+    return ToolResult.failed(
+        "cancelled", f"tool {name!r} cancelled itself; what it had begun may be unfinished"
+    )
 
 
 async def _stop(task: asyncio.Task[Any], ctx: CallContext) -> None:

@@ -7,6 +7,7 @@ import concurrent.futures
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from toolcrib.bounded import cancelled_itself
 from toolcrib.content import ToolResult
 from toolcrib.errors import InvalidDefinition, NotAvailable
 from toolcrib.threads import TooManyAbandoned, waiting
@@ -33,7 +34,7 @@ def call_across(
     except TooManyAbandoned:
         return ToolResult.failed("limited", "not run: too many threads wait for nested calls")
     except concurrent.futures.CancelledError:
-        return ToolResult.failed("cancelled", f"tool {name!r} cancelled itself")
+        return cancelled_itself(name)
 
 
 def _result_of(

@@ -126,7 +126,7 @@ def _not_json(text: str, error: str) -> str:
         )
     if error.startswith("EOF"):
         return f"the arguments are cut off ({error}): send the whole JSON object again"
-    return f"the arguments are not JSON: {error}"
+    return f"the arguments are not JSON: {error}; send one JSON object and nothing else"
 
 
 def _place_of_constant(text: str) -> str:

@@ -167,7 +167,11 @@ class Executor:
     def _not_found(self, name: str, principal: Principal) -> ToolResult:
         catalog = self._registry.catalog
         close = catalog.nearest(name, lambda entry: may_use(principal, entry.policy))
-        hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
+        hint = (
+            f"; did you mean {', '.join(map(repr, close))}?"
+            if close
+            else ": use one you were given"
+        )
         return ToolResult.failed("not_found", f"there is no tool {name[:100]!r}{hint}")
 
     def _forget(self, change: Change) -> None:

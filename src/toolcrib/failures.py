@@ -60,7 +60,8 @@ def internal(name: str, error: BaseException, logger: logging.Logger) -> ToolRes
         logger.error("tool %r failed [%s]: %s", name, reference, type(also).__name__)
     return ToolResult.failed(
         "internal",
-        f"tool {name!r} failed with an internal error (reference {reference})",
+        f"tool {name!r} failed with an internal error (reference {reference}): it is not known what"
+        " it did; try another way, or report the reference",
         reference=reference,
     )
 

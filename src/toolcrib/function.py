@@ -264,10 +264,10 @@ def _check_isolated(name: str, function: Callable[..., Any]) -> None:
             f"tool {name!r}: isolation='process' is for sync functions that return, not yield"
         )
     where = getattr(function, "__qualname__", "<unnamed>")
-    if "<" in where or not getattr(function, "__module__", ""):
+    if "<" in where or getattr(function, "__module__", "") in ("", "__main__"):
         raise InvalidDefinition(
-            f"tool {name!r}: isolation='process' needs a function at the top level of a module;"
-            f" {where!r} cannot be found by name"
+            f"tool {name!r}: isolation='process' needs a function at the top level of a module that"
+            f" another process can import, not of the script that is run; {where!r} is not"
         )
 
 

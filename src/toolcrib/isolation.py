@@ -12,10 +12,8 @@ import contextlib
 import importlib
 import os
 import pickle
-import runpy
 import signal
 import sys
-import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,7 +40,8 @@ async def run_isolated(
     A `ToolError` passes with its text; of any other exception the text does, as `RuntimeError`.
     Raises `ProcessDied` when the process ends without an answer.
     """
-    order = pickle.dumps(_prepared(function)) + pickle.dumps((args, dict(kwargs)))
+    where = (function.__module__, function.__qualname__, sys.path)
+    order = pickle.dumps(where) + pickle.dumps((args, dict(kwargs)))
     receiving, sending = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -83,19 +82,6 @@ async def _exchanged(process: asyncio.subprocess.Process, order: bytes, receivin
         transport.close()
 
 
-def _prepared(function: Callable[..., Any]) -> tuple[str, str, str, list[str]]:
-    """Where to find `function`: the script it is defined in (if any), module, name, import path."""
-    script = ""
-    if function.__module__ == "__main__":
-        script = getattr(sys.modules["__main__"], "__file__", None) or ""
-    return (
-        os.path.abspath(script) if script else "",
-        function.__module__,
-        function.__qualname__,
-        sys.path,
-    )
-
-
 def _unpacked(answer: bytes) -> Any:
     if not answer:
         raise ProcessDied("the process ended without an answer")
@@ -111,12 +97,8 @@ def answer(sending: int) -> None:
     """In the new process: runs what standard input orders and sends back what came of it."""
     orders = sys.stdin.buffer
     try:
-        script, module, where, path = pickle.load(orders)
+        module, where, path = pickle.load(orders)
         sys.path[:] = path
-        if script:  # as multiprocessing does: without running its `if __name__ == "__main__"`
-            main = types.ModuleType("__mp_main__")
-            main.__dict__.update(runpy.run_path(script, run_name="__mp_main__"))
-            sys.modules["__main__"] = sys.modules["__mp_main__"] = main
         function = _found(module, where)
         args, kwargs = pickle.load(orders)
         sys.stdin = open(os.devnull)  # noqa: SIM115 for as long as the process lives

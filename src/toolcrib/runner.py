@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeAlias
 
-from toolcrib.bounded import Limit, within
+from toolcrib.bounded import Limit, cancelled_itself, within
 from toolcrib.catalog import Entry
 from toolcrib.content import TextPart, ToolResult
 from toolcrib.failures import failure_of
@@ -52,7 +52,7 @@ def runner(entry: Entry, stages: Stages, threads: ThreadPool, delivery: Delivery
         except asyncio.CancelledError:
             return _cancelled(ctx)
         except CancelledItself:
-            return _cancelled_itself(ctx)
+            return cancelled_itself(ctx.name)
         except TooManyAbandoned:
             return ToolResult.failed(
                 "limited",
@@ -98,8 +98,4 @@ def _cancelled(ctx: CallContext) -> ToolResult:
         raise asyncio.CancelledError
     while task.cancelling():
         task.uncancel()
-    return _cancelled_itself(ctx)
-
-
-def _cancelled_itself(ctx: CallContext) -> ToolResult:
-    return ToolResult.failed("cancelled", f"tool {ctx.name!r} cancelled itself")
+    return cancelled_itself(ctx.name)

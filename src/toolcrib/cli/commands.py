@@ -19,7 +19,7 @@ from toolcrib.principal import Principal
 
 __all__ = ["call", "check", "list_tools", "run", "search"]
 
-READY_PATIENCE = 60.0
+READY_PATIENCE = 20.0
 """Seconds a command waits for the servers marked `required`."""
 
 

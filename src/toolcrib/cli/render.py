@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 _LINE = 160
+_LEAST = 30
+"""Characters of a description that are shown however narrow the terminal is."""
 _TOKEN = 4
 
 
@@ -42,11 +44,18 @@ def _console() -> Console:
     return Console(file=sys.__stdout__, highlight=False, soft_wrap=True)
 
 
-def _table(*names: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    return table
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Only the last column gives way where the terminal is narrow: names are there to be typed."""
+    console = _console()
+    columns = range(len(names) - 1)
+    widths = [max(len(names[at]), *(len(row[at]) for row in rows)) for at in columns]
+    fixed = sum(widths) + 2 * len(widths)
+    room = max(_LEAST, console.width - fixed)
+    table = Table(*names, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(escape, row[:-1]), escape(_short(row[-1], room)))
+    console.width = fixed + room  # rich would rather cut a name than go beyond the terminal
+    console.print(table)
 
 
 def _json(value: Any) -> None:
@@ -60,14 +69,18 @@ def _short(text: str, most: int = _LINE) -> str:
 
 
 def catalog_table(catalog: Catalog) -> None:
-    table = _table("tool", "source", "exposure", "bytes", "description")
-    for entry in catalog:
-        definition = entry.definition
-        row = (entry.name, entry.source, entry.policy.exposure or "always")
-        described = escape(_short(definition.description, 70))
-        table.add_row(*map(escape, row), str(definition.wire_bytes), described)
+    rows = [
+        (
+            entry.name,
+            entry.source,
+            entry.policy.exposure or "always",
+            str(entry.definition.wire_bytes),
+            entry.definition.description,
+        )
+        for entry in catalog
+    ]
+    _print_table(("tool", "source", "exposure", "bytes", "description"), rows)
     console = _console()
-    console.print(table)
     total = sum(definition.wire_bytes for definition in catalog.definitions)
     console.print(
         f"\n{len(catalog)} tools, {total:,} bytes of definitions (about {total // _TOKEN:,} tokens)"
@@ -92,15 +105,11 @@ def catalog_json(catalog: Catalog) -> None:
 
 
 def hits_table(query: str, hits: Sequence[Hit], catalog: Catalog) -> None:
-    console = _console()
     if not hits:
-        console.print(f"nothing fits {escape(query)!r}")
+        _console().print(f"nothing fits {escape(query)!r}")
         return
-    table = _table("score", "tool", "description")
-    for hit in hits:
-        described = escape(_short(_described(catalog, hit.name), 90))
-        table.add_row(f"{hit.score:.2f}", escape(hit.name), described)
-    console.print(table)
+    rows = [(f"{hit.score:.2f}", hit.name, _described(catalog, hit.name)) for hit in hits]
+    _print_table(("score", "tool", "description"), rows)
 
 
 def hits_json(query: str, hits: Sequence[Hit], catalog: Catalog) -> None:

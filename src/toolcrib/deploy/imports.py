@@ -66,7 +66,8 @@ def fault_of(path: ImportPath) -> str:
         return "" if dynamic or _first(path) in there else _no_name(path, there)
     if spec is None:
         where = "path or " if path.directory is not None else ""
-        return f"no module {path.shown(path.module)} on {where}the import path of this Python"
+        hint = "" if path.directory is not None else "; `path: .` looks beside this file first"
+        return f"no module {path.shown(path.module)} on {where}the import path of this Python{hint}"
     names = _names_of(spec) if path.attribute else None
     return "" if names is None or _first(path) in names else _no_name(path, names)
 
