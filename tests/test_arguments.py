@@ -314,3 +314,49 @@ def test_coercion_touches_only_strings_and_nulls_of_known_parameters(value: dict
     }
     if not repairs:
         assert mended == value
+
+
+# the rows of the bug reports that have no other test of their name
+
+
+@tool(name="look")
+async def _look(q: str, limit: int = 1) -> str:
+    """Look."""
+    return f"{q}/{limit}"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_AR05_an_object_inside_a_json_string_is_unwrapped_and_noted(times: int) -> None:
+    text = '{"q": "*.md"}'
+    for _ in range(times):
+        text = json.dumps(text)
+    async with Assembly([_look]) as tools:
+        result = await tools.call("look", text)
+        assert result.text == "*.md/1"
+        assert "JSON string" in str(result.meta["repairs"])
+        assert outcome(await tools.call("look", '"\\"hello\\""')) == "invalid_arguments"
+
+
+async def test_AR10_prose_after_the_object_is_cut_off_and_noted() -> None:
+    async with Assembly([_look]) as tools:
+        result = await tools.call("look", '{"q":"todo","limit":3}\n\nNow I will look')
+    assert result.text == "todo/3"
+    assert "after the JSON object" in str(result.meta["repairs"])
+
+
+async def test_AR11_two_objects_glued_together_are_refused_and_nothing_runs() -> None:
+    async with Assembly([_look]) as tools:
+        glued = await tools.call("look", '{"q":"x"}{"q":"b"}')
+        assert outcome(glued) == "invalid_arguments"
+        assert "exactly one object" in glued.text
+        assert (await tools.call("look", '{"q":"a}{b"}')).text == "a}{b/1"
+
+
+async def test_AR12_what_is_cut_off_never_runs_and_no_string_is_edited() -> None:
+    async with Assembly([_look]) as tools:
+        for cut in ('{"q":"echo a, ', '{"q":"a"', '{"q":"a","limit":'):
+            result = await tools.call("look", cut)
+            assert outcome(result) == "invalid_arguments"
+            assert "cut off" in result.text
+        assert outcome(await tools.call("look", '{"q":"a",}')) == "invalid_arguments"
+        assert (await tools.call("look", '{"q":"echo a, "}')).text == "echo a, /1"

@@ -541,3 +541,16 @@ def test_TS09_a_schema_is_byte_identical_between_runs_and_keeps_the_authors_orde
     assert len(runs) == 1
     (text,) = runs
     assert text.index("zeta") < text.index("alpha") < text.index("mid")
+
+
+def test_PY17_a_section_without_a_blank_line_before_it_is_a_section() -> None:
+    @tool
+    def weather(city: str) -> str:
+        """Weather.
+        Args:
+            city: Where.
+        """
+        return city
+
+    assert weather.definition.description == "Weather."
+    assert weather.definition.input_schema["properties"]["city"]["description"] == "Where."

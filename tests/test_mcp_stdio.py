@@ -720,3 +720,22 @@ def test_importing_toolcrib_does_not_import_the_sdk():
     code = "import sys, toolcrib, toolcrib.sources; sys.exit('mcp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ}, check=False, timeout=30)
     assert done.returncode == 0
+
+
+async def test_CC10_servers_opened_in_one_task_are_closed_in_another_in_any_order() -> None:
+    from toolcrib.sources import mcp
+
+    before = asyncio.all_tasks()
+    one, two = (mcp.stdio(name, sys.executable, "-S", str(RAW)) for name in ("one", "two"))
+    published: list[object] = []
+
+    async def opens() -> None:
+        await one.open(published.append)
+        await two.open(published.append)
+
+    await asyncio.create_task(opens())
+    await asyncio.create_task(one.close())
+    assert [health.state for health in two.health()] == ["ready"]
+    await asyncio.create_task(two.close())
+    assert len(published) == 2
+    assert {task for task in asyncio.all_tasks() - before if not task.done()} == set()
