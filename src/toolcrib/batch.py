@@ -43,13 +43,11 @@ async def run_batch(
             while len(workers) < min(parallel, len(calls) - len(results)):
                 workers.add(asyncio.create_task(work()))
             done, workers = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
-            failed = [
-                task.exception() for task in done if not task.cancelled() and task.exception()
-            ]
-            if failed:
-                stopping = True
-                await _stop(workers)
-                raise failed[0]  # type: ignore[misc]
+            for task in done:
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    stopping = True
+                    await _stop(workers)
+                    raise error
     except asyncio.CancelledError:
         stopping = True
         await _stop(workers)
