@@ -17,8 +17,10 @@ from toolcrib import (
     Principal,
     Registry,
     ToolCall,
+    ToolError,
     ToolLimits,
     ToolResult,
+    define_tool,
     tool,
 )
 from toolcrib.executor import Executor
@@ -327,3 +329,17 @@ async def test_a_plain_tool_gets_its_arguments_as_the_text_of_an_object() -> Non
         for sent in ('{"n": 1}', "", "null", '"{\\"n\\": 2}"', '{"n": "3"}', '{"n": 4} thanks'):
             assert not (await tools.call("t", sent)).is_error
     assert plain.got == ['{"n": 1}', "{}", "{}", '{"n":2}', '{"n":3}', '{"n":4}']
+
+
+async def test_what_a_stage_says_before_the_chain_is_bounded_too() -> None:
+    def parse(arguments: Any) -> Any:
+        raise ToolError("x" * 200_000)
+
+    async def execute(ctx: CallContext, arguments: Any) -> str:
+        return "ran"
+
+    made = define_tool("t", description="d", parse=parse, execute=execute)
+    async with Assembly([made]) as tools:
+        result = await tools.call("t")
+    assert outcome(result) == "tool_error"
+    assert len(result.text.encode()) <= 50_000

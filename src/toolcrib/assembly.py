@@ -228,7 +228,9 @@ class Assembly:
         """Calls a tool by its exact name (or `source/tool`), as the assembly's own principal.
 
         `arguments`: a mapping, or JSON text as a model writes it; keywords are arguments too. A
-        failed call is a result; raises `NotAvailable` only while the assembly is not open.
+        failed call is a result. Raises `NotAvailable` while the assembly is not open, and
+        `InvalidArguments` for what the program itself cannot mean: a value JSON cannot hold, a
+        name given twice, text together with keywords.
         """
         return await self.execute(
             ToolCall(f"call-{next(self._call_ids)}", name, encode(arguments, kwargs))

@@ -19,6 +19,7 @@ from toolcrib.catalog import Catalog, Entry
 from toolcrib.chain import Invocation, Middleware, compose
 from toolcrib.content import FailureKind, ToolCall, ToolResult
 from toolcrib.failures import failure_of
+from toolcrib.format import formatted
 from toolcrib.manifest import Stages, authorized, stages_of
 from toolcrib.output import AS_IT_IS, Delivery
 from toolcrib.policy import may_use
@@ -121,7 +122,7 @@ class Executor:
         except _PASSED_ON:
             raise
         except BaseException as error:  # SystemExit too: no stage of a tool ends the program
-            return self._refuse(call, self._failure(entry.name, error))
+            return self._refuse(call, self._failure(entry, error))
         if deadline is None:
             deadline = inherited_deadline.get()
         ctx = CallContext(
@@ -145,12 +146,13 @@ class Executor:
             return result
         return ToolResult(result.content, failure, result.value, call.id, result.meta)
 
-    def _failure(self, name: str, error: BaseException) -> ToolResult:
-        redactor = self._delivery.redactor
+    def _failure(self, entry: Entry, error: BaseException) -> ToolResult:
+        """The failure of a stage before the chain: masked and bounded as one of the tool is."""
+        redactor, format = self._delivery.redactor, entry.definition.format
         if redactor is None:
-            return failure_of(name, error, logger)
+            return formatted(failure_of(entry.name, error, logger), format)
         with using(redactor):
-            return redactor.result(failure_of(name, error, logger))
+            return formatted(redactor.result(failure_of(entry.name, error, logger)), format)
 
     def _refuse(self, call: ToolCall, result: ToolResult) -> ToolResult:
         for middleware in self._on_refused:

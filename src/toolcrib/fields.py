@@ -145,7 +145,7 @@ def _typed(hint: Any, known: dict[Any, Any]) -> Any:
     if all(new is old for new, old in zip(changed, arguments, strict=True)):
         return hint
     if isinstance(hint, types.UnionType):
-        return typing.Union[changed]  # noqa: UP007
+        return typing.Union[changed]  # noqa: UP007 of a tuple that only running tells
     return (
         hint.copy_with(changed) if hasattr(hint, "copy_with") else typing.get_origin(hint)[changed]
     )

@@ -136,7 +136,7 @@ class FunctionTool(ManifestTool[dict[str, Any]]):
         if self._isolation == "thread":
             call = parameters.caller(self.function)
             return collected(self.function, call, is_async=_is_async(self.function))
-        from toolcrib.isolation import run_isolated  # multiprocessing: only for those who use it
+        from toolcrib.isolation import run_isolated  # only for those who use it
 
         bind = parameters.caller(lambda *args, **kwargs: (args, kwargs))
         function = self.function

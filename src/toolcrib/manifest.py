@@ -206,7 +206,7 @@ def define_tool(
         parse_output=_output(definition.name, parse_output),
         authorize=authorize,
         is_async=inspect.iscoroutinefunction(execute)
-        or inspect.iscoroutinefunction(getattr(execute, "__call__", None)),  # noqa: B004
+        or inspect.iscoroutinefunction(getattr(execute, "__call__", None)),  # noqa: B004 what it is
     )
     return ManifestTool(
         definition, stages, policy=policy, kind=kind, original=id, strict_output=strict_output

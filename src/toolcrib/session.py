@@ -90,7 +90,7 @@ class Session:
     ) -> ToolResult:
         """Calls any tool the principal may use by its exact name, in view or not, as the host; it
         comes into view as if it had been found. `arguments`: a mapping, or JSON text as a model
-        writes it; keywords are arguments too."""
+        writes it; keywords are arguments too. Raises as `Assembly.call` does."""
         call_id = f"{self.id[:8]}-{next(self._call_ids)}"
         return await self.execute(ToolCall(call_id, name, encode(arguments, kwargs)))
 

@@ -34,7 +34,7 @@ def stream_kind(function: object) -> Literal["sync", "async"] | None:
     callable, as everything else about it (PY15)."""
     if isinstance(function, partial):
         return stream_kind(function.func)
-    for each in (function, getattr(type(function), "__call__", None)):  # noqa: B004
+    for each in (function, getattr(type(function), "__call__", None)):  # noqa: B004 what it is
         if inspect.isasyncgenfunction(each):
             return "async"
         if inspect.isgeneratorfunction(each):

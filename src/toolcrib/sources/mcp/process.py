@@ -209,7 +209,7 @@ async def _until(happened: Callable[[], bool], seconds: float) -> None:
     """Waits until `happened()`, at most so long."""
     deadline = asyncio.get_running_loop().time() + seconds
     # Nobody is told when the last process of a group ends.
-    while not happened() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
+    while not happened() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 no event
         await asyncio.sleep(_POLL)
 
 

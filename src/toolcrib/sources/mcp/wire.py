@@ -100,7 +100,7 @@ def parsed(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
-        pass
+        pass  # perhaps an answer all the same: see below
     try:
         raw: object = json.loads(line)
     except (ValueError, RecursionError):
