@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SETS = ["--split", "dev", "--dataset", "all", "--cap", "200"]
-WORKLOADS = "dispatch,conc,rich,fail,unknown,sync,registry,timeout,import"
+WORKLOADS = "dispatch,conc,rich,big,fail,unknown,sync,registry,timeout,import"
 PEERS = ["floor", "pydantic_ai", "strands"]
 
 
@@ -51,7 +51,7 @@ def peers(shared: Path, work: Path) -> None:
     environ = {**os.environ, "PB_VENVS": str(venvs), "PB_PY_ours": sys.executable}
     environ["PB_PY_ours_chain"] = sys.executable
     subprocess.run(["bash", "setup.sh", *PEERS], cwd=harness, env=environ, check=True)
-    names = ",".join([*PEERS, "ours", "ours_chain"])
+    names = ",".join([*PEERS, "floor_pydantic", "ours", "ours_chain"])
     command = [sys.executable, "run.py", "-n", "3", "-w", WORKLOADS, "-p", names]
     subprocess.run(command, cwd=harness, env=environ, check=True)
 
