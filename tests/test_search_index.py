@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.discovery.fields import MAX_NODES, MAX_TEXT, Document, document_of
-from toolcrib.discovery.index import DEFAULT_LIMIT, Hit, Index
+from toolcrib.discovery.index import Index
+from toolcrib.discovery.ranker import DEFAULT_LIMIT, Hit
 from toolcrib.discovery.text import Words
 
 PLAIN: Mapping[str, Any] = {"type": "object", "properties": {}}

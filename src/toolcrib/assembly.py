@@ -21,6 +21,7 @@ from toolcrib.crossing import call_across
 from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
 from toolcrib.discovery.policy import Dynamic
+from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.search_tool import search_tool
 from toolcrib.errors import Conflict, InvalidDefinition, NotAvailable
 from toolcrib.executor import Executor
@@ -59,7 +60,8 @@ class Assembly:
     Without more it is static: every tool in every round, no middleware. `dynamic` turns discovery
     on; `middlewares` stand outermost first; `policies` holds records by tool name or pattern.
     `spill` keeps the whole text of results that were cut and adds `read_tool_result`; `redactor`
-    masks known secrets in results, errors and logs.
+    masks known secrets in results, errors and logs. `ranker` finds tools for `tool_search`: by
+    default the lexical `discovery.index.Index`.
     Open it with `async with`. The registry may be changed from any thread; other threads call
     through `call_sync`.
     """
@@ -74,6 +76,7 @@ class Assembly:
         limits: ToolLimits = ToolLimits(),
         principal: Principal = LOCAL,
         registry: Registry | None = None,
+        ranker: Ranker | None = None,
         spill: SpillStore | None = None,
         redactor: Redactor | None = None,
     ) -> None:
@@ -87,7 +90,8 @@ class Assembly:
         )
         self.spill = spill
         self.executor = Executor(self.registry, middlewares, delivery=Delivery(spill, redactor))
-        self._index: Index | None = None
+        self._ranker = ranker
+        self._is_followed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: dict[asyncio.Task[None], Source] = {}
         self._call_ids = itertools.count(1)
@@ -203,12 +207,15 @@ class Assembly:
         return self.registry.catalog
 
     @property
-    def index(self) -> Index:
-        """The search index over all tools, kept up to date from its first use on."""
-        if self._index is None:
-            self._index = index = Index()
-            self.registry.subscribe(lambda change: _follow(index, change))
-        return self._index
+    def ranker(self) -> Ranker:
+        """What finds tools, over all of them; kept up to date from its first use on."""
+        if self._ranker is None:
+            self._ranker = Index()
+        if not self._is_followed:
+            self._is_followed = True
+            ranker = self._ranker
+            self.registry.subscribe(lambda change: _follow(ranker, change))
+        return self._ranker
 
     def session(self, *, principal: Principal | None = None, id: str = "") -> Session:
         """A new conversation of `principal` (default: the assembly's own)."""
@@ -217,7 +224,7 @@ class Assembly:
             self.executor,
             principal=principal or self.principal,
             dynamic=self.dynamic,
-            index=lambda: self.index,
+            ranker=lambda: self.ranker,
             limits=self.limits,
             id=id,
         )
@@ -280,8 +287,8 @@ def _sources(items: Iterable[Item]) -> tuple[Source, ...]:
     return tuple(sources)
 
 
-def _follow(index: Index, change: Change) -> None:
-    index.update(
+def _follow(ranker: Ranker, change: Change) -> None:
+    ranker.update(
         [
             document_of(entry.definition, entry.source)
             for entry in (*change.added, *change.replaced)

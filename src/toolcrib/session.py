@@ -15,9 +15,9 @@ from typing import Any
 from toolcrib.arguments import encode
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.content import ToolCall, ToolResult
-from toolcrib.discovery.index import Index
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.pool import admit, age, is_discoverable
+from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.search_tool import Found, Hit, Reason
 from toolcrib.discovery.visible import View, visible
 from toolcrib.errors import NotAvailable
@@ -46,7 +46,7 @@ class Session:
         *,
         principal: Principal,
         dynamic: Dynamic | None = None,
-        index: Callable[[], Index],
+        ranker: Callable[[], Ranker],
         limits: ToolLimits = ToolLimits(),
         id: str = "",
     ) -> None:
@@ -56,7 +56,7 @@ class Session:
         self.dynamic = dynamic
         self.executor = executor
         self._registry = registry
-        self._index = index
+        self._ranker = ranker
         self._view = View()
         self._call_ids = itertools.count(1)
         self._static: tuple[Catalog | None, tuple[str, ...]] = (None, ())
@@ -122,7 +122,7 @@ class Session:
             entry = catalog.get(name)
             return entry is not None and is_discoverable(entry) and self._may_use(entry)
 
-        ranked = self._index().search(query, min(limit, dynamic.pool_caps.max_tools), accept)
+        ranked = self._ranker().search(query, min(limit, dynamic.pool_caps.max_tools), accept)
         hits = tuple(Hit(h.name, _described(catalog, h.name), h.score) for h in ranked)
         return self._discover(query, hits, catalog)
 

@@ -39,7 +39,7 @@ async def list_tools(file: Path, name: str | None, json: bool) -> Exit:
 
 async def search(file: Path, name: str | None, query: str, limit: int, json: bool) -> Exit:
     async with _opened(file, name) as assembly:
-        hits = assembly.index.search(query, limit, _searched(assembly.catalog).__contains__)
+        hits = assembly.ranker.search(query, limit, _searched(assembly.catalog).__contains__)
         show = render.hits_json if json else render.hits_table
         show(query, hits, assembly.catalog)
     return Exit.OK

@@ -15,7 +15,7 @@ from toolcrib.catalog import Catalog
 from toolcrib.cli.talk import Played, PlayedRound
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.deploy import Deployment
-from toolcrib.discovery.index import Hit
+from toolcrib.discovery.ranker import Hit
 from toolcrib.errors import Problem
 
 __all__ = [

@@ -8,32 +8,23 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from toolcrib.discovery.fields import FIELDS, Document
+from toolcrib.discovery.gain import coverage_gain
 from toolcrib.discovery.postings import Postings
-from toolcrib.discovery.ranking import Query, candidates, coverage_gain, parsed
+from toolcrib.discovery.query import Query, parsed
+from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit
+from toolcrib.discovery.scan import candidates
 from toolcrib.discovery.text import LONGEST_NAME, Words, name_key, names_in
 
-__all__ = ["DEFAULT_LIMIT", "Hit", "Index"]
+__all__ = ["Index"]
 
-DEFAULT_LIMIT = 8
-"""Hits of a search that names no limit (rule A5.3)."""
 MAX_QUERY = 8_000
 """Characters of a query that are read."""
 
 _NAME_FIELD = FIELDS.index("name")
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A tool found: the key of its document (normally its exposed name), and a score > 0 that
-    compares hits of one search only."""
-
-    name: str
-    score: float
 
 
 class _Entry(NamedTuple):
@@ -84,7 +75,7 @@ class Index:
                 self._queue[document.key] = document
 
     def search(
-        self, query: str, limit: int = DEFAULT_LIMIT, accept: Callable[[str], bool] | None = None
+        self, query: str, limit: int = DEFAULT_LIMIT, accept: Accept | None = None
     ) -> list[Hit]:
         """The at most `limit` documents that fit `query` best, best first; ties by key.
 
@@ -167,7 +158,9 @@ class Index:
         step = max(scores.values(), default=1.0)
         for number, rank in named.items():
             scores[number] = scores.get(number, 0.0) + rank * step
-        hits = [Hit(entries[number].key, score) for number, score in scores.items()]
+        hits = [
+            Hit(entries[number].key, score, number in named) for number, score in scores.items()
+        ]
         return heapq.nsmallest(most, hits, key=lambda hit: (-hit.score, hit.name))
 
     def _named_in(self, query: str) -> dict[int, int]:
