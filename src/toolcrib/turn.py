@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from types import TracebackType
 from typing import Protocol
 
@@ -20,11 +19,9 @@ from toolcrib.discovery.policy import SEARCH_TOOL
 from toolcrib.discovery.search_tool import Found, found_result
 from toolcrib.executor import Executor
 from toolcrib.limits import ToolLimits
+from toolcrib.report import RoundReport, Sent, Used, report_of
 
 __all__ = ["Conversation", "Round", "Turn", "Verdict"]
-
-BYTES_PER_TOKEN = 4
-"""An estimate only; a model's own tokenizer differs."""
 
 
 class Conversation(Protocol):
@@ -36,7 +33,7 @@ class Conversation(Protocol):
     @property
     def executor(self) -> Executor: ...
 
-    def send(self, catalog: Catalog) -> tuple[str, ...]: ...
+    def send(self, catalog: Catalog) -> Sent: ...
 
     def accepted(self) -> None: ...
 
@@ -62,7 +59,13 @@ class Turn:
         self.limits = limits
         self.iterations = 0
         self.calls = 0
+        self.searches = 0
         self.closed = False
+
+    @property
+    def used(self) -> Used:
+        """What of the limits is used so far."""
+        return Used(self.iterations, self.calls, self.searches)
 
     def round(self) -> Round:
         """A new model request: what the model may see and call now. Ages nothing."""
@@ -86,6 +89,16 @@ class Turn:
         self.closed = True
         return over
 
+    def take_search(self) -> str:
+        """Counts one search; says what it exceeds, blank for nothing."""
+        if self.searches >= self.limits.searches:
+            return (
+                f"this turn has used its {self.limits.searches} searches: use the tools you have,"
+                " or say what is missing"
+            )
+        self.searches += 1
+        return ""
+
     def close(self) -> None:
         """No further calls in this turn."""
         self.closed = True
@@ -105,17 +118,15 @@ class Turn:
 class Round:
     """One model request: the definitions it sends, and the calls that answer it."""
 
-    def __init__(self, turn: Turn, catalog: Catalog, names: tuple[str, ...]) -> None:
+    def __init__(self, turn: Turn, catalog: Catalog, sent: Sent) -> None:
         self.turn = turn
         self.catalog = catalog
-        self.names = names
+        self.names = sent.names
         """The names sent, in wire order."""
-        self._accepted = False
-
-    @cached_property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
+        self.definitions: tuple[ToolDefinition, ...] = sent.definitions
         """What to send, in wire order."""
-        return self.catalog.select(self.names)
+        self._sent = sent
+        self._accepted = False
 
     @property
     def bytes(self) -> int:
@@ -124,8 +135,13 @@ class Round:
 
     @property
     def tokens(self) -> int:
-        """An estimate of the tokens the definitions cost: a quarter of their bytes."""
-        return self.bytes // BYTES_PER_TOKEN
+        """The tokens of the definitions sent: an estimate unless the budget has a counter."""
+        return self.report().tokens
+
+    def report(self) -> RoundReport:
+        """What this round sends and what that costs, against the round before it and the budgets;
+        of the turn's limits, what is used by now."""
+        return report_of(self._sent, self.turn.used, self.turn.limits)
 
     def check(self, calls: Sequence[ToolCall]) -> Verdict:
         """Whether every call names a tool that this round sent; changes nothing (rule A8.1)."""
@@ -168,9 +184,14 @@ class Round:
         self.accept(calls)
         if not calls:
             return []
-        run = partial(session.execute, catalog=self.catalog)
-        results = await run_batch(calls, run, self.turn.limits.parallel)
+        results = await run_batch(calls, self._run, self.turn.limits.parallel)
         return [_settled(session, result) for result in results]
+
+    async def _run(self, call: ToolCall) -> ToolResult:
+        session = self.turn.session
+        if call.name == SEARCH_TOOL and (over := self.turn.take_search()):
+            return session.executor.refuse(call, "limited", f"not run: {over}")
+        return await session.execute(call, catalog=self.catalog)
 
     def __repr__(self) -> str:
         return f"<Round of {len(self.names)} tools, {self.bytes} bytes>"

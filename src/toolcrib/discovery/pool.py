@@ -12,7 +12,7 @@ from toolcrib.catalog import Catalog, Entry
 from toolcrib.discovery.policy import Caps
 from toolcrib.frozen import NOTHING
 
-__all__ = ["Pool", "Pooled", "admit", "age", "fit", "is_discoverable"]
+__all__ = ["Pool", "Pooled", "admit", "admit_beside", "age", "expire", "fit", "is_discoverable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def admit(
     still fit; one that is in the pool already is taken in anew. Names that are not discoverable
     are ignored (rules A6.3, A6.4).
     """
-    batch = list(dict.fromkeys(n for n in names if (e := catalog.get(n)) and is_discoverable(e)))
+    batch = _discoverable(names, catalog)
     if not batch:
         return pool, ()
     older = _by_recency({n: t for n, t in pool.tools.items() if n not in batch}, catalog)
@@ -77,17 +77,44 @@ def admit(
     return now, tuple(n for n in _by_recency(pool.tools, catalog) if n not in now.tools)
 
 
+def admit_beside(
+    pool: Pool, names: Iterable[str], catalog: Catalog, caps: Caps
+) -> tuple[Pool, tuple[str, ...]]:
+    """As `admit`, but nobody makes room: what does not fit beside the rest is left out."""
+    tools, seq = dict(pool.tools), pool.seq
+    used = sum(_bytes(catalog, name) for name in tools)
+    batch = _discoverable(names, catalog)
+    for rank, name in enumerate(batch):
+        if name not in tools:
+            size = _bytes(catalog, name)
+            if len(tools) >= caps.max_tools or used + size > caps.max_bytes:
+                continue
+            used += size
+        seq += 1
+        tools[name] = Pooled(pool.rounds, seq, rank)
+    return (replace(pool, tools=tools, seq=seq) if batch else pool), ()
+
+
+def _discoverable(names: Iterable[str], catalog: Catalog) -> list[str]:
+    return list(dict.fromkeys(n for n in names if (e := catalog.get(n)) and is_discoverable(e)))
+
+
 def age(pool: Pool, idle_rounds: int, catalog: Catalog, caps: Caps) -> Pool:
     """One accepted round later: without the tools unused for more than `idle_rounds` rounds and
     those that are gone, within the caps again (rule A6.5)."""
-    rounds = pool.rounds + 1
+    return expire(replace(pool, rounds=pool.rounds + 1), idle_rounds, catalog, caps)
+
+
+def expire(pool: Pool, idle_rounds: int, catalog: Catalog, caps: Caps) -> Pool:
+    """Without the tools unused for more than `idle_rounds` rounds and those that are gone, within
+    the caps; the same object if that changes nothing."""
     stay = {
         name: tool
         for name, tool in pool.tools.items()
-        if rounds - tool.last_use <= idle_rounds and name in catalog
+        if pool.rounds - tool.last_use <= idle_rounds and name in catalog
     }
     same = len(stay) == len(pool.tools)
-    return fit(replace(pool, rounds=rounds, tools=pool.tools if same else stay), catalog, caps)
+    return fit(pool if same else replace(pool, tools=stay), catalog, caps)
 
 
 def fit(pool: Pool, catalog: Catalog, caps: Caps) -> Pool:

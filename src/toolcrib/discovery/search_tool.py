@@ -5,14 +5,15 @@ What it finds and promises is the session's: it only asks.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.content import DataPart, ToolResult
 from toolcrib.definition import Annotations
 from toolcrib.discovery.policy import SEARCH_TOOL
 from toolcrib.errors import InvalidArguments, NotAvailable
+from toolcrib.frozen import NOTHING
 from toolcrib.manifest import ManifestTool, define_tool
 from toolcrib.policy import Policy
 from toolcrib.tool import CallContext
@@ -23,8 +24,16 @@ DEFAULT_LIMIT = 8
 MAX_HIT_DESCRIPTION = 200
 """Characters of a hit's description: the whole definition follows in the next round."""
 
-Reason: TypeAlias = Literal["over_budget", "visible_budget", "not_discoverable", "unknown"]
-"""Why a hit is not exposed: no room in the pool · in the pool, but no room in the round · always
+Reason: TypeAlias = Literal[
+    "load_failed",
+    "over_budget",
+    "admission_budget",
+    "visible_budget",
+    "not_discoverable",
+    "unknown",
+]
+"""Why a hit is not exposed: a lazy tool that could not be loaded · no room in the pool · the
+searches of this round took in as many as they may · in the pool, but no room in the round · always
 or hidden · no such tool."""
 
 
@@ -40,23 +49,28 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found and what became of it. `exposed` are exactly the hits that the next
-    round sends."""
+    round sends; `refused` the reasons that were settled by the search itself."""
 
     query: str
     hits: tuple[Hit, ...]
     exposed: tuple[str, ...] = ()
     failed: tuple[tuple[str, Reason], ...] = ()
     evicted: tuple[str, ...] = ()
+    refused: Mapping[str, Reason] = field(default=NOTHING)
 
     def settled(self, visible: Collection[str], pooled: Collection[str]) -> Found:
         """The same search, as things stand now."""
         failed: list[tuple[str, Reason]] = []
         for hit in self.hits:
-            if hit.name not in visible:
-                failed.append((hit.name, "visible_budget" if hit.name in pooled else "over_budget"))
+            if hit.name in visible:
+                continue
+            if hit.name in pooled:
+                failed.append((hit.name, "visible_budget"))
+            else:
+                failed.append((hit.name, self.refused.get(hit.name, "over_budget")))
         exposed = tuple(hit.name for hit in self.hits if hit.name in visible)
         evicted = tuple(name for name in self.evicted if name not in pooled)
-        return Found(self.query, self.hits, exposed, tuple(failed), evicted)
+        return Found(self.query, self.hits, exposed, tuple(failed), evicted, self.refused)
 
     def to_json(self) -> dict[str, Any]:
         """What the model gets: {query, hits, exposed?, failed?, evicted?} (rule A5.9)."""
@@ -86,7 +100,7 @@ def found_result(found: Found) -> ToolResult:
 class Searcher(Protocol):
     """A session that can search: what `tool_search` needs of the conversation it is called in."""
 
-    def search(self, query: str, limit: int) -> Found: ...
+    async def search(self, query: str, limit: int) -> Found: ...
 
 
 _DESCRIPTION = (
@@ -129,4 +143,4 @@ async def _execute(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
     if not isinstance(ctx.session, Searcher):
         raise NotAvailable(f"{SEARCH_TOOL} works only within a session")
     limit = int(arguments.get("limit") or DEFAULT_LIMIT)  # 2.0 is an integer to JSON Schema
-    return found_result(ctx.session.search(query, limit if limit > 0 else DEFAULT_LIMIT))
+    return found_result(await ctx.session.search(query, limit if limit > 0 else DEFAULT_LIMIT))
