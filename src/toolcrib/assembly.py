@@ -20,6 +20,7 @@ from toolcrib.content import ToolCall, ToolResult
 from toolcrib.crossing import call_across
 from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
+from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.saved import view_of
@@ -84,6 +85,7 @@ class Assembly:
         self.executor = Executor(self.registry, middlewares, delivery=Delivery(spill, redactor))
         self._ranker = ranker
         self._is_followed = False
+        self._lookup = Lookup(self.registry, lambda: self.ranker)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._call_ids = itertools.count(1)
         self._closed = False
@@ -201,7 +203,7 @@ class Assembly:
             self.executor,
             principal=principal or self.principal,
             dynamic=self.dynamic,
-            ranker=lambda: self.ranker,
+            lookup=self._lookup,
             limits=self.limits,
             view=view,
             id=id,

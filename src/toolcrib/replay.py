@@ -76,9 +76,9 @@ def _touched(
     if result is None or (result.failure is not None and result.failure.kind in _NEVER_RAN):
         return view
     names = _found(result) if call.name == SEARCH_TOOL else [call.name]
-    new = sum(1 for name in names if name not in view.pool.tools)
     pool, _ = taking_in(view.pool, names, catalog, dynamic)
-    searched = new if call.name == SEARCH_TOOL else 0
+    came = sum(1 for name in names if name in pool.tools and name not in view.pool.tools)
+    searched = came if call.name == SEARCH_TOOL else 0
     return replace(view, pool=pool, admitted=view.admitted + searched)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,15 @@ from toolcrib.arguments import encode
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.discovery.eviction import after_round, at_turn, taking_in
+from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.pool import is_discoverable
-from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.saved import saved
 from toolcrib.discovery.search_tool import Found, Hit, Reason
 from toolcrib.discovery.visible import View, visible
 from toolcrib.errors import NotAvailable
 from toolcrib.executor import Executor
 from toolcrib.limits import ToolLimits
-from toolcrib.loading import load_all
 from toolcrib.policy import may_use
 from toolcrib.principal import Principal
 from toolcrib.registry import Registry
@@ -50,7 +49,7 @@ class Session:
         *,
         principal: Principal,
         dynamic: Dynamic | None = None,
-        ranker: Callable[[], Ranker],
+        lookup: Lookup,
         limits: ToolLimits = ToolLimits(),
         view: View = View(),
         id: str = "",
@@ -61,7 +60,7 @@ class Session:
         self.dynamic = dynamic
         self.executor = executor
         self._registry = registry
-        self._ranker = ranker
+        self._lookup = lookup
         self._view = view
         self._call_ids = itertools.count(1)
         self._static: tuple[int, tuple[str, ...]] = (-1, ())
@@ -132,38 +131,18 @@ class Session:
         """Finds at most `limit` discoverable tools for `query` and takes them into the pool, best
         first; lazy ones among them are loaded. Raises `NotAvailable` where the assembly is not
         dynamic."""
-        dynamic, registry = self._dynamic(), self._registry
-        patience = dynamic.discovery.load_timeout
-        if dynamic.search_with_load:
-            await load_all(filter(self._may_find, registry.catalog.entries()), registry, patience)
-        catalog = registry.catalog
-
-        def accept(name: str) -> bool:
-            entry = catalog.get(name)
-            return entry is not None and self._may_find(entry)
-
-        ranked = self._ranker().search(query, min(limit, dynamic.pool_caps.max_tools), accept)
-        found = [entry for hit in ranked if (entry := catalog.get(hit.name)) is not None]
-        failing = await load_all(found, registry, patience)
-        catalog = registry.catalog  # as the loads have left it
-        hits = tuple(
-            Hit(hit.name, entry.definition.description, hit.score)
-            for hit in ranked
-            if (entry := catalog.get(hit.name)) is not None
-        )
-        refused: dict[str, Reason] = dict.fromkeys(failing, "load_failed")
-        admitting = [hit.name for hit in hits if hit.name not in failing]
-        refused |= dict.fromkeys(self._beyond_admission(admitting), "admission_budget")
-        return self._discover(query, hits, refused, catalog)
-
-    def _beyond_admission(self, names: Sequence[str]) -> list[str]:
-        """Those of `names`, new to the pool, that this round's searches may not take in any more;
-        counts the others."""
-        most = self._dynamic().discovery.max_admitted
-        new = [name for name in names if name not in self._view.pool.tools]
-        left = max(most - self._view.admitted, 0) if most else len(new)
-        self._view = replace(self._view, admitted=self._view.admitted + len(new[:left]))
-        return new[left:]
+        dynamic = self._dynamic()
+        ranked = await self._lookup.ranked(query, limit, dynamic, self._may_find)
+        before, refused = self._view.pool.tools, dict[str, Reason]()
+        most, admitted = dynamic.discovery.max_admitted, self._view.admitted
+        new = [h.name for h in ranked.hits if h.name not in before and h.name not in ranked.failing]
+        if most:
+            refused |= dict.fromkeys(new[max(most - admitted, 0) :], "admission_budget")
+        refused |= dict.fromkeys(ranked.failing, "load_failed")
+        found = self._discover(query, ranked.hits, refused)
+        came = sum(1 for name in new if name in self._view.pool.tools)
+        self._view = replace(self._view, admitted=admitted + came)
+        return found
 
     def discover(self, *names: str) -> Found:
         """Takes tools into the pool by name, best first, as a search would; says why not for those
@@ -179,12 +158,11 @@ class Session:
                 refused.append((name, "not_discoverable"))
             else:
                 hits.append(Hit(name, entry.definition.description, 0.0))
-        found = self._discover("", tuple(hits), {}, catalog)
+        found = self._discover("", tuple(hits), {})
         return replace(found, failed=(*found.failed, *refused))
 
-    def _discover(
-        self, query: str, hits: tuple[Hit, ...], refused: Mapping[str, Reason], catalog: Catalog
-    ) -> Found:
+    def _discover(self, query: str, hits: tuple[Hit, ...], refused: Mapping[str, Reason]) -> Found:
+        catalog = self._registry.catalog
         names = [hit.name for hit in hits if hit.name not in refused]
         pool, evicted = taking_in(self._view.pool, names, catalog, self._dynamic())
         self._view = replace(self._view, pool=pool)
