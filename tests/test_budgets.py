@@ -137,17 +137,20 @@ async def test_evict_idle_lets_go_of_what_is_not_used() -> None:
         assert session.turn().round().names == (SEARCH,)
 
 
-async def test_evict_pressure_lets_go_only_where_there_is_no_room() -> None:
-    dynamic = Dynamic(discovery=Discovery(max_tools=2, idle_rounds=1, evict="pressure"))
-    async with Assembly(birds(3), dynamic=dynamic) as tools:
+async def test_evict_pressure_lets_go_only_where_there_is_no_room_and_then_of_half() -> None:
+    dynamic = Dynamic(discovery=Discovery(max_tools=4, idle_rounds=1, evict="pressure"))
+    async with Assembly(birds(6), dynamic=dynamic) as tools:
         session = tools.session()
-        session.discover("bird_0", "bird_1")
+        session.discover(*(f"bird_{at}" for at in range(4)))
         accept(session, 30)
-        assert session.turn().round().names == (SEARCH, "bird_0", "bird_1")
-        assert session.discover("bird_2").evicted == ("bird_0",)
-        tools.registry.remove("bird_1")
+        assert session.turn().round().names == (SEARCH, *(f"bird_{at}" for at in range(4)))
+        await session.call("bird_0")
+        assert session.discover("bird_4").evicted == ("bird_1", "bird_2", "bird_3")
+        assert session.turn().round().names == (SEARCH, "bird_0", "bird_4")
+        tools.registry.remove("bird_0")
         accept(session)
-        assert set(session.view.pool.tools) == {"bird_2"}
+        assert set(session.view.pool.tools) == {"bird_4"}
+        assert session.discover("bird_1", "bird_2", "bird_3", "bird_5").evicted == ("bird_4",)
 
 
 async def test_evict_never_in_turn_keeps_a_turns_prefix_and_lets_go_when_the_next_begins() -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from toolcrib.catalog import Catalog
 from toolcrib.content import DataPart, FailureKind, TextPart, ToolCall, ToolResult
-from toolcrib.discovery.eviction import after_round, at_turn, taking_in
+from toolcrib.discovery.eviction import after_call, after_round, at_turn, taking_in
 from toolcrib.discovery.policy import SEARCH_TOOL, Dynamic
 from toolcrib.discovery.visible import View, visible
 from toolcrib.principal import Principal
@@ -75,11 +75,12 @@ def _touched(
 ) -> View:
     if result is None or (result.failure is not None and result.failure.kind in _NEVER_RAN):
         return view
-    names = _found(result) if call.name == SEARCH_TOOL else [call.name]
+    if call.name != SEARCH_TOOL:
+        return replace(view, pool=after_call(view.pool, call.name, catalog, dynamic))
+    names = _found(result)
     pool, _ = taking_in(view.pool, names, catalog, dynamic)
     came = sum(1 for name in names if name in pool.tools and name not in view.pool.tools)
-    searched = came if call.name == SEARCH_TOOL else 0
-    return replace(view, pool=pool, admitted=view.admitted + searched)
+    return replace(view, pool=pool, admitted=view.admitted + came)
 
 
 def _found(result: ToolResult) -> list[str]:

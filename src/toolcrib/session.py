@@ -15,7 +15,7 @@ from typing import Any
 from toolcrib.arguments import encode
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.content import ToolCall, ToolResult
-from toolcrib.discovery.eviction import after_round, at_turn, taking_in
+from toolcrib.discovery.eviction import after_call, after_round, at_turn, taking_in
 from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.pool import is_discoverable
@@ -195,9 +195,9 @@ class Session:
             self._view = replace(self._view, pool=pool, admitted=0)
 
     def _executed(self, name: str) -> None:
-        pool, _ = taking_in(self._view.pool, (name,), self._registry.catalog, self._dynamic())
+        pool = after_call(self._view.pool, name, self._registry.catalog, self._dynamic())
         if pool is not self._view.pool:
-            self._view = replace(self._view, pool=pool)
+            self._view = self._view.with_pool(pool)
 
     def _visible(self, catalog: Catalog) -> tuple[str, ...]:
         if self.dynamic is None:

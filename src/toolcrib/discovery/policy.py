@@ -25,9 +25,10 @@ DEFAULT_LOAD_TIMEOUT = 10.0
 
 Evict: TypeAlias = Literal["idle", "pressure", "never-in-turn"]
 """When tools leave the pool. `idle`: after so many rounds without use, and for newer ones where
-there is no room · `pressure`: only where there is no room, so a provider's prompt cache keeps its
-prefix longest · `never-in-turn`: not while a user turn lasts; what is idle leaves when the next one
-begins, and what finds no room in between is `over_budget`."""
+there is no room · `pressure`: only where there is no room, and then down to half of the caps at
+once, so that a provider's prompt cache keeps its prefix longest · `never-in-turn`: not while a user
+turn lasts; what is idle leaves when the next one begins, and what finds no room in between is
+`over_budget`."""
 _EVICT: tuple[str, ...] = get_args(Evict)
 
 

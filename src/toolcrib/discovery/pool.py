@@ -12,7 +12,18 @@ from toolcrib.catalog import Catalog, Entry
 from toolcrib.discovery.policy import Caps
 from toolcrib.frozen import NOTHING
 
-__all__ = ["Pool", "Pooled", "admit", "admit_beside", "age", "expire", "fit", "is_discoverable"]
+__all__ = [
+    "Pool",
+    "Pooled",
+    "admit",
+    "admit_beside",
+    "admit_in_bulk",
+    "age",
+    "expire",
+    "fit",
+    "is_discoverable",
+    "touch",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,39 @@ def admit(
         taken[name] = Pooled(pool.rounds, seq, rank)
     now = replace(pool, tools={**kept, **taken}, seq=seq)
     return now, tuple(n for n in _by_recency(pool.tools, catalog) if n not in now.tools)
+
+
+def touch(pool: Pool, name: str, catalog: Catalog, caps: Caps) -> Pool:
+    """`admit` of one tool that was called: at a fraction of its cost where the tool is pooled and
+    the pool fits, as it nearly always does."""
+    entry = catalog.get(name)
+    is_simple = name in pool.tools and entry is not None and is_discoverable(entry)
+    if not is_simple or fit(pool, catalog, caps) is not pool:
+        return admit(pool, (name,), catalog, caps)[0]
+    tools, seq = dict(pool.tools), pool.seq + 1
+    del tools[name]  # the touched stand last
+    tools[name] = Pooled(pool.rounds, seq)
+    return Pool(tools, pool.rounds, seq)
+
+
+def admit_in_bulk(
+    pool: Pool, names: Iterable[str], catalog: Catalog, caps: Caps
+) -> tuple[Pool, tuple[str, ...]]:
+    """As `admit`, but where anybody must leave, more do, until what is older takes half of the caps
+    at most: a provider's prompt cache loses its prefix once for many admissions, not for each."""
+    admitted, evicted = admit(pool, names, catalog, caps)
+    if not evicted:
+        return admitted, evicted
+    tools, batch = dict(admitted.tools), set(names)
+    used = sum(_bytes(catalog, name) for name in tools)
+    for name in _by_recency(tools, catalog):
+        if used <= caps.max_bytes // 2 and len(tools) <= caps.max_tools // 2:
+            break
+        if name not in batch:
+            used -= _bytes(catalog, name)
+            del tools[name]
+    gone = tuple(name for name in _by_recency(pool.tools, catalog) if name not in tools)
+    return replace(admitted, tools=tools), gone
 
 
 def admit_beside(
