@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolcrib.discovery.postings import Postings
+from toolcrib.discovery.engine import Engine
 from toolcrib.discovery.query import Query
 
 __all__ = ["MOST", "coverage_gain"]
@@ -22,7 +22,7 @@ MOST = 1 + NAME_COVERAGE
 """The highest factor."""
 
 
-def coverage_gain(name_terms: Sequence[str], query: Query, postings: Postings) -> float:
+def coverage_gain(name_terms: Sequence[str], query: Query, postings: Engine) -> float:
     """The factor by which a document gains from the share of its name that the query holds."""
     shares, rarities = query.shares, query.rarities
     if shares.keys().isdisjoint(name_terms):
