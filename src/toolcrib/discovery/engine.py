@@ -85,7 +85,7 @@ class Engine(Protocol):
 
 def fastest() -> Engine:
     """A new engine, on numpy where that is installed."""
-    if True:
+    if importlib.util.find_spec("numpy") is None:
         from toolcrib.discovery.scan import Scan
 
         return Scan()
