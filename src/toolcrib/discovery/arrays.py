@@ -10,15 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from toolcrib.discovery.weights import (
-    FIELD_COUNT,
-    LENGTH_PENALTY,
-    SATURATION,
-    SHORTEST,
-    WEIGHTS,
-)
+from toolcrib.discovery.weights import BITS, FIELD_COUNT, MOST, SATURATION
 
-__all__ = ["Counts", "Dense", "Floats", "Lengths", "Numbers", "Sparse", "by_field", "weighed"]
+__all__ = ["Counts", "Dense", "Factors", "Floats", "Numbers", "Short", "Sparse", "unpacked", "weighed"]
 
 Floats = npt.NDArray[np.float64]
 Short = npt.NDArray[np.float32]
@@ -26,28 +20,22 @@ Short = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.intp]
 Counts = npt.NDArray[np.uint8]
 """Documents × fields."""
-Lengths = npt.NDArray[np.uint32]
-"""Fields × documents."""
+Factors = npt.NDArray[np.float64]
+"""Fields × documents: what one occurrence weighs."""
 
 
-def by_field(packed: Sequence[int]) -> Counts:
+def unpacked(packed: Sequence[int]) -> Counts:
     """Packed counts, taken apart."""
     return np.array(packed, "<u8").view(np.uint8).reshape(-1, FIELD_COUNT)
 
 
-def weighed(
-    numbers: Numbers, counts: Counts, lengths: Lengths, mean: Sequence[float], share: float = 1.0
-) -> Floats:
+def weighed(numbers: Numbers, counts: Counts, factors: Factors, share: float = 1.0) -> Floats:
     """The impacts of a term that stands so often in the fields of those documents."""
     weight = np.zeros(len(numbers))
-    for index in np.flatnonzero(counts.any(axis=0)).tolist():
-        column = counts[:, index]
-        at = np.flatnonzero(column)
-        divisor = lengths[index, numbers[at]] / mean[index]
-        np.maximum(divisor, SHORTEST, out=divisor)
-        divisor *= LENGTH_PENALTY[index]
-        divisor += 1 - LENGTH_PENALTY[index]
-        weight[at] += column[at] * WEIGHTS[index] / divisor
+    present = int(np.bitwise_or.reduce(counts.view("<u8"), axis=None))
+    for index in range(FIELD_COUNT):
+        if present >> index * BITS & MOST:
+            weight += counts[:, index] * factors[index][numbers]
     weight *= share
     return weight * (SATURATION + 1) / (weight + SATURATION)
 
@@ -59,7 +47,7 @@ class Sparse:
 
     def __init__(self, numbers: Numbers, impacts: Short) -> None:
         self.numbers = numbers
-        self.impacts = impacts
+        self.impacts = impacts.astype(np.float64)
         self.peak = float(impacts.max(initial=0.0))
 
     @property
@@ -69,7 +57,13 @@ class Sparse:
 
     def add_to(self, scores: Floats, weight: float, _: Floats) -> None:
         """Adds the weighted impacts to the scores of all documents."""
-        scores[self.numbers] += np.multiply(self.impacts, weight, dtype=np.float64)
+        scores[self.numbers] += self.impacts * weight
+
+    def add_some(self, sums: Floats, found: Numbers, weight: float, spare: Floats) -> None:
+        """Adds them to the sums of the documents `found` only, by way of `spare`."""
+        spare[found] = 0.0
+        spare[self.numbers] = self.impacts
+        sums += spare[found] * weight
 
 
 class Dense:
@@ -98,5 +92,10 @@ class Dense:
 
     def add_to(self, scores: Floats, weight: float, spare: Floats) -> None:
         """Adds the weighted impacts to the scores of all documents, by way of `spare`."""
-        np.multiply(self.impacts[: len(scores)], weight, out=spare, dtype=np.float64)
+        np.copyto(spare, self.impacts[: len(scores)])
+        np.multiply(spare, weight, out=spare)
         np.add(scores, spare, out=scores)
+
+    def add_some(self, sums: Floats, found: Numbers, weight: float, _: Floats) -> None:
+        """Adds them to the sums of the documents `found` only."""
+        sums += self.impacts[found].astype(np.float64) * weight

@@ -54,6 +54,11 @@ class Engine(Protocol):
         """To be called after changes, before ranking."""
         ...
 
+    @property
+    def rarities(self) -> dict[str, float]:
+        """The `rarity` of every term, also of those in no document."""
+        ...
+
     def rarity(self, documents: int) -> float:
         """The idf of a term that stands in so many of the documents; positive."""
         ...

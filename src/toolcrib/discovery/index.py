@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from toolcrib.discovery.engine import Engine, fastest
 from toolcrib.discovery.fields import FIELDS, Document
-from toolcrib.discovery.gain import coverage_gain
+from toolcrib.discovery.gain import best_gained, coverage_gain
 from toolcrib.discovery.query import Query, parsed
 from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit
 from toolcrib.discovery.text import LONGEST_NAME, Words, name_key, names_in
@@ -152,17 +152,21 @@ class Index:
 
     def _best(self, query: Query, most: int, named: dict[int, int]) -> list[Hit]:
         """The best `most` hits, the named ones first; `most` must have room for those."""
-        entries, postings = self._entries, self._postings
-        scores = postings.candidates(query.lists, most)
-        for number, score in scores.items():
-            scores[number] = score * coverage_gain(entries[number].name_terms, query, postings)
-        step = max(scores.values(), default=1.0)
+        entries = self._entries
+
+        def gain(number: int) -> float:
+            return coverage_gain(entries[number].name_terms, query)
+
+        scores = self._postings.candidates(query.lists, most)
+        gained = best_gained(scores, most, gain)
+        step = max(gained.values(), default=1.0)
         for number, rank in named.items():
-            scores[number] = scores.get(number, 0.0) + rank * step
-        hits = [
-            Hit(entries[number].key, score, number in named) for number, score in scores.items()
-        ]
-        return heapq.nsmallest(most, hits, key=lambda hit: (-hit.score, hit.name))
+            known = gained.get(number)
+            if known is None:
+                known = scores[number] * gain(number) if number in scores else 0.0
+            gained[number] = known + rank * step
+        best = heapq.nsmallest(most, [(-s, entries[n].key, n) for n, s in gained.items()])
+        return [Hit(key, -score, number in named) for score, key, number in best]
 
     def _named_in(self, query: str) -> dict[int, int]:
         """The documents that `query` names: 2 for a full exposed name, 1 for one without its

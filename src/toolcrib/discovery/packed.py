@@ -8,6 +8,7 @@ asks for the word; a change mends the dense ones and forgets the sparse ones, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from toolcrib.discovery.arrays import (
     Numbers,
     Short,
     Sparse,
-    by_field,
+    unpacked,
     weighed,
 )
 from toolcrib.discovery.engine import PREFIX_WEIGHT, WordList
@@ -30,16 +31,20 @@ __all__ = ["Packed"]
 
 MAX_KEPT = 96_000_000
 """Bytes of impacts kept at once; beyond it all are forgotten, and weighed again when asked for."""
-_DENSE = 16
+_DENSE = 8
 """A word in more than this share of the documents is dense: about there adding it becomes faster
 so, and its array takes at most six times what it would take sparse."""
-_FEW = 48
+_FEW = 20
 """Impacts that are weighed faster one by one."""
 _ROOM = 1.25
 """By how much the arrays over all documents grow."""
 _SLACK = 1 + 1e-9
 """Bounds are sums of rounded numbers: this much keeps them bounds."""
 _GAIN = gain.MOST * _SLACK
+_MANY = 8
+"""Words are added to fewer than this share of the documents alone, otherwise to all."""
+_AGAIN = 0.7
+"""Once it was in vain, it is asked again when so much less is still to come."""
 _BLOCK = 64
 """Documents of whose scores only the highest is looked at to find the threshold: there are as many
 at least above it as if all were looked at."""
@@ -55,6 +60,7 @@ class Packed:
         self._bytes = 0
         self._size = 0
         self._make_room(1_000)
+        self.rarities = self._postings.rarities
         self.rarity = self._postings.rarity
         self.frequency = self._postings.frequency
         self.expansions = self._postings.expansions
@@ -65,7 +71,8 @@ class Packed:
         if number >= len(self._scores):
             self._make_room(int(number * _ROOM))
         self._size = max(self._size, number + 1)
-        self._lengths[:, number] = lengths
+        weights = zip(self._weights.factors, lengths, strict=True)
+        self._factors[:, number] = [factors[length] for factors, length in weights]
         for term, at in self._postings.add(number, fields):
             kept = self._kept.get(term)
             if isinstance(kept, Dense):
@@ -86,6 +93,7 @@ class Packed:
 
     def settle(self) -> None:
         if self._weights.begin_epoch():
+            self._weigh_lengths()
             self._forget()
 
     def impacts(self, term: str) -> Sparse | Dense:
@@ -108,14 +116,14 @@ class Packed:
         postings = self._postings
         exact = postings.posting(term)
         for posting in [postings.postings[postings.id(other)] for other in others]:
-            numbers, theirs = np.array(posting.numbers), by_field(posting.counts)
+            numbers, theirs = np.array(posting.numbers), unpacked(posting.counts)
             counts[numbers] = np.maximum(counts[numbers], theirs)
         if exact is not None:
             # a field counts the exact word or half the begun one: half of the wider of 2c and b
-            numbers, theirs = np.array(exact.numbers), by_field(exact.counts)
+            numbers, theirs = np.array(exact.numbers), unpacked(exact.counts)
             counts[numbers] = np.maximum(counts[numbers], 2 * theirs)
         found = np.flatnonzero(counts.view(np.uint64))
-        impacts = weighed(found, counts[found], self._lengths, self._weights.mean, PREFIX_WEIGHT)
+        impacts = weighed(found, counts[found], self._factors, PREFIX_WEIGHT)
         impacts *= self.rarity(len(found))
         if exact is not None:
             numbers, alone = self._weighed(exact)
@@ -125,12 +133,30 @@ class Packed:
         return Sparse(found, impacts.astype(np.float32))
 
     def candidates(self, lists: Sequence[WordList], most: int) -> dict[int, float]:
+        """Words are added up from the weightiest on. Before a long one it is asked whether what is
+        still to come can only matter to a few documents; if so it is added to those alone."""
         scores, spare = self._scores[: self._size], self._spare[: self._size]
         scores.fill(0.0)
+        left = list(accumulate((bound for _, _, bound in reversed(lists)), initial=0.0))[::-1]
+        asking = left[0] / (1 + _GAIN)  # with more to come the answer is known
+        for at, (weight, impacts, _) in enumerate(lists):
+            arrays = cast("Sparse | Dense", impacts)
+            if left[at] < asking and isinstance(arrays, Dense):
+                needed = _threshold(scores, most) - left[at]
+                found = np.flatnonzero(scores > needed) if needed > 0 else np.zeros(0)
+                if 0 < _MANY * len(found) < len(scores):
+                    return self._finished(lists[at:], found, most)
+                asking = left[at] * _AGAIN
+            arrays.add_to(scores, weight, spare)
+        return _best(np.arange(len(scores)), scores, most)
+
+    def _finished(
+        self, lists: Sequence[WordList], found: Numbers, most: int
+    ) -> dict[int, float]:
+        sums, spare = self._scores[found], self._spare
         for weight, impacts, _ in lists:
-            cast("Sparse | Dense", impacts).add_to(scores, weight, spare)
-        found = np.flatnonzero(scores > _below(scores, most))
-        return dict(zip(found.tolist(), scores[found].tolist(), strict=True))
+            cast("Sparse | Dense", impacts).add_some(sums, found, weight, spare)
+        return _best(found, sums, most)
 
     def _weighed(self, posting: Posting) -> tuple[Numbers, Short]:
         _, numbers, counts = posting
@@ -138,18 +164,23 @@ class Packed:
         if len(numbers) <= _FEW:
             few = self._weights.impacts(self._postings.lengths, numbers, counts)
             return places, np.array(few)
-        many = weighed(places, by_field(counts), self._lengths, self._weights.mean)
+        many = weighed(places, unpacked(counts), self._factors)
         return places, many.astype(np.float32)
 
     def _make_room(self, room: int) -> None:
         """Widens the arrays over all documents; dense impacts are weighed again."""
-        lengths = np.zeros((FIELD_COUNT, room), np.uint32)
-        if self._size:
-            lengths[:, : self._size] = self._lengths[:, : self._size]
-        self._lengths = lengths
+        self._factors = np.zeros((FIELD_COUNT, room))
+        self._weigh_lengths()
         self._scores = np.zeros(room)
         self._spare = np.zeros(room)
         self._forget()
+
+    def _weigh_lengths(self) -> None:
+        lengths = np.array(self._postings.lengths).reshape(-1, FIELD_COUNT)
+        for index, factors in enumerate(self._weights.factors):
+            there, where = np.unique(lengths[:, index], return_inverse=True)
+            known = np.array([factors[length] for length in there.tolist()])
+            self._factors[index, : len(where)] = known[where]
 
     def _drop(self, term: int, kept: Sparse) -> None:
         self._bytes -= kept.size
@@ -160,13 +191,18 @@ class Packed:
         self._bytes = 0
 
 
-def _below(scores: Floats, most: int) -> float:
-    """A score that all documents exceed which can be among the `most` best."""
+def _threshold(scores: Floats, most: int) -> float:
+    """A score below which a document cannot be among the `most` best; 0 where all can."""
     blocks = max(4 * most, len(scores) // _BLOCK)
     rows = len(scores) // blocks
     if rows > 1:
         scores = scores[: rows * blocks].reshape(rows, blocks).max(axis=0)
     if len(scores) <= most:
         return 0.0
-    least = float(np.partition(scores, len(scores) - most)[len(scores) - most])
-    return max(least / _GAIN * (1 - 1e-9), 0.0)
+    return float(np.partition(scores, len(scores) - most)[len(scores) - most]) / _GAIN
+
+
+def _best(found: Numbers, sums: Floats, most: int) -> dict[int, float]:
+    """The documents `found` that can be among the `most` best."""
+    there = np.flatnonzero(sums > max(_threshold(sums, most), 0.0))
+    return dict(zip(found[there].tolist(), sums[there].tolist(), strict=True))

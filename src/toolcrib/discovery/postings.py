@@ -27,6 +27,18 @@ class Posting(NamedTuple):
     counts: array[int]
 
 
+class _Rarities(dict[str, float]):
+    """The idf of each term asked for, until the next change."""
+
+    def __init__(self, postings: Postings) -> None:
+        self._postings = postings
+
+    def __missing__(self, term: str) -> float:
+        postings = self._postings
+        found = self[term] = postings.rarity(postings.frequency(term))
+        return found
+
+
 _NOTHING = Posting("", array("I"), array("Q"))
 
 
@@ -42,7 +54,7 @@ class Postings:
     `postings` has the posting of each id, `lengths` the number of terms in each field of each
     document, that of number n from n × `FIELD_COUNT` on."""
 
-    __slots__ = ("_free", "_ids", "_terms", "_vocabulary", "lengths", "postings")
+    __slots__ = ("_free", "_ids", "_terms", "_vocabulary", "lengths", "postings", "rarities")
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
@@ -51,9 +63,11 @@ class Postings:
         self._terms: dict[int, array[int]] = {}
         self.lengths = array("I")
         self._vocabulary = Vocabulary(self._ids)
+        self.rarities = _Rarities(self)
 
     def add(self, number: int, fields: Sequence[Sequence[str]]) -> list[Place]:
         """Adds a document, and tells where its terms went."""
+        self.rarities.clear()
         end = (number + 1) * FIELD_COUNT
         if len(self.lengths) < end:
             self.lengths.extend([0] * (end - len(self.lengths)))
@@ -65,6 +79,7 @@ class Postings:
     def remove(self, number: int) -> list[Place]:
         """Takes a document out again, and tells where its terms were. Its lengths stay readable
         until its number is used again."""
+        self.rarities.clear()
         places: list[Place] = []
         for term in self._terms.pop(number):
             word, numbers, counts = self.postings[term]

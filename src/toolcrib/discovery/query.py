@@ -6,7 +6,7 @@ Pure functions; which documents they lead to is `scan`, what a document gains be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from toolcrib.discovery.engine import PREFIX_WEIGHT, Engine, WordList
 from toolcrib.discovery.text import Words, is_cjk
@@ -26,11 +26,11 @@ MAX_EXPANDED = 32
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query against one state of the postings. `lists` has the weightiest word first; `shares`
-    says how much of each index term the query holds; `rarities` remembers idfs asked for."""
+    says how much of each index term the query holds; `rarities` has the idf of every term."""
 
     lists: Sequence[WordList]
     shares: Mapping[str, float]
-    rarities: dict[str, float] = field(default_factory=dict[str, float])
+    rarities: Mapping[str, float]
 
 
 def parsed(text: str, words: Words, postings: Engine) -> Query:
@@ -58,4 +58,4 @@ def parsed(text: str, words: Words, postings: Engine) -> Query:
             weight *= postings.rarity(documents)
             found.append((term, WordList(weight, impacts, weight * impacts.peak)))
     found.sort(key=lambda pair: (-pair[1].bound, pair[0]))
-    return Query([entry for _, entry in found], shares)
+    return Query([entry for _, entry in found], shares, postings.rarities)

@@ -49,6 +49,7 @@ class Scan:
         self._weights = Weights()
         self._kept: dict[int, _Listed] = {}
         self._bytes = 0
+        self.rarities = self._postings.rarities
         self.rarity = self._postings.rarity
         self.frequency = self._postings.frequency
         self.expansions = self._postings.expansions

@@ -118,7 +118,7 @@ def is_cjk(term: str) -> bool:
 
 def name_key(name: str) -> str:
     """`name` without case and separators: `findSymbol`, `FIND_SYMBOL` and `find symbol` are one."""
-    return _SEPARATORS.sub("", name).lower()
+    return (name if name.isalnum() else _SEPARATORS.sub("", name)).lower()
 
 
 class NamedWord(NamedTuple):

@@ -68,29 +68,30 @@ WEIGHTS = tuple(_WEIGHTS[field] for field in FIELDS)
 LENGTH_PENALTY = tuple(_LENGTH_PENALTY[field] for field in FIELDS)
 
 
-class _Divisors(dict[int, float]):
-    """What a field's count is divided by, for each length of it; filled as lengths are met."""
+class _Factors(dict[int, float]):
+    """What one occurrence in a field weighs, by the field's length; filled as lengths are met."""
 
-    def __init__(self, penalty: float, mean: float) -> None:
+    def __init__(self, weight: float, penalty: float, mean: float) -> None:
+        self._weight = weight
         self._penalty = penalty
         self._mean = mean
 
     def __missing__(self, length: int) -> float:
         b = self._penalty
-        found = self[length] = 1 - b + b * max(length / self._mean, SHORTEST)
+        found = self[length] = self._weight / (1 - b + b * max(length / self._mean, SHORTEST))
         return found
 
 
 class Weights:
-    """The average lengths of the documents there are, and the impacts that follow from them."""
+    """The average lengths of the documents there are, and the impacts that follow from them.
+    `factors` has, for each field and length of it, what one occurrence weighs."""
 
-    __slots__ = ("_divisors", "_sums", "_used", "mean")
+    __slots__ = ("_mean", "_sums", "_used", "factors")
 
     def __init__(self) -> None:
         self._sums = [0] * FIELD_COUNT
         self._used = [0] * FIELD_COUNT
-        self.mean = [1.0] * FIELD_COUNT
-        self._divisors = self._new_divisors()
+        self._freeze([1.0] * FIELD_COUNT)
 
     def account(self, lengths: Sequence[int], sign: int) -> None:
         """Counts a document's lengths in (1) or out (-1)."""
@@ -101,13 +102,12 @@ class Weights:
 
     def begin_epoch(self) -> bool:
         """Whether an average has drifted too far, so that all impacts are other ones now."""
-        frozen = self.mean
+        frozen = self._mean
         totals = zip(self._sums, self._used, frozen, strict=True)
         live = [total / used if used else mean for total, used, mean in totals]
         if all(abs(n - then) <= DRIFT * then for n, then in zip(live, frozen, strict=True)):
             return False
-        self.mean = live
-        self._divisors = self._new_divisors()
+        self._freeze(live)
         return True
 
     def impact(self, lengths: Sequence[int], start: int, packed: int, share: float = 1.0) -> float:
@@ -118,7 +118,7 @@ class Weights:
         while packed:
             count = packed & MOST
             if count:
-                weight += count * WEIGHTS[index] / self._divisors[index][lengths[start + index]]
+                weight += count * self.factors[index][lengths[start + index]]
             packed >>= BITS
             index += 1
         weight *= share
@@ -128,11 +128,11 @@ class Weights:
         self, lengths: Sequence[int], numbers: Sequence[int], counts: Sequence[int]
     ) -> array[float]:
         """The impacts of a term on all its documents, rounded as both engines keep them."""
-        first, divisors, impact = WEIGHTS[0], self._divisors[0], self.impact
+        factors, impact = self.factors[0], self.impact
         return array(
             "f",
             [
-                (weight := packed * first / divisors[lengths[number * FIELD_COUNT]])
+                (weight := packed * factors[lengths[number * FIELD_COUNT]])
                 * (SATURATION + 1)
                 / (weight + SATURATION)
                 if packed <= MOST  # most stand in the first field only: half the time is saved
@@ -141,8 +141,12 @@ class Weights:
             ],
         )
 
-    def _new_divisors(self) -> list[_Divisors]:
-        return [_Divisors(b, mean) for b, mean in zip(LENGTH_PENALTY, self.mean, strict=True)]
+    def _freeze(self, mean: list[float]) -> None:
+        self._mean = mean
+        self.factors = [
+            _Factors(weight, b, average)
+            for weight, b, average in zip(WEIGHTS, LENGTH_PENALTY, mean, strict=True)
+        ]
 
 
 def widest(one: int, other: int) -> int:
