@@ -12,7 +12,17 @@ import numpy.typing as npt
 
 from toolcrib.discovery.weights import BITS, FIELD_COUNT, MOST, SATURATION
 
-__all__ = ["Counts", "Dense", "Factors", "Floats", "Numbers", "Short", "Sparse", "unpacked", "weighed"]
+__all__ = [
+    "Counts",
+    "Dense",
+    "Factors",
+    "Floats",
+    "Numbers",
+    "Short",
+    "Sparse",
+    "unpacked",
+    "weighed",
+]
 
 Floats = npt.NDArray[np.float64]
 Short = npt.NDArray[np.float32]

@@ -9,7 +9,7 @@ lock round every use.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 __all__ = ["PREFIX_WEIGHT", "Engine", "Impacts", "WordList", "fastest"]
@@ -69,6 +69,10 @@ class Engine(Protocol):
 
     def expansions(self, prefix: str) -> list[str]:
         """The terms that `prefix` properly begins, the shortest first, boundedly many."""
+        ...
+
+    def prepare(self, terms: Iterable[str]) -> None:
+        """Told of terms whose impacts will be asked for next; each stands in some document."""
         ...
 
     def impacts(self, term: str) -> Impacts:

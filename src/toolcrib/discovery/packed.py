@@ -7,7 +7,9 @@ asks for the word; a change mends the dense ones and forgets the sparse ones, wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import cast
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from toolcrib.discovery import gain
 from toolcrib.discovery.arrays import (
+    Counts,
     Dense,
     Floats,
     Numbers,
@@ -24,7 +27,7 @@ from toolcrib.discovery.arrays import (
     weighed,
 )
 from toolcrib.discovery.engine import PREFIX_WEIGHT, WordList
-from toolcrib.discovery.postings import Posting, Postings
+from toolcrib.discovery.postings import Postings
 from toolcrib.discovery.weights import FIELD_COUNT, Weights
 
 __all__ = ["Packed"]
@@ -34,8 +37,6 @@ MAX_KEPT = 96_000_000
 _DENSE = 8
 """A word in more than this share of the documents is dense: about there adding it becomes faster
 so, and its array takes at most six times what it would take sparse."""
-_FEW = 20
-"""Impacts that are weighed faster one by one."""
 _ROOM = 1.25
 """By how much the arrays over all documents grow."""
 _SLACK = 1 + 1e-9
@@ -73,62 +74,77 @@ class Packed:
         self._size = max(self._size, number + 1)
         weights = zip(self._weights.factors, lengths, strict=True)
         self._factors[:, number] = [factors[length] for factors, length in weights]
-        for term, at in self._postings.add(number, fields):
+        self._postings.add(number, fields)
+        for term in self._postings.terms(number):
             kept = self._kept.get(term)
             if isinstance(kept, Dense):
-                packed = self._postings.postings[term].counts[at]
+                _, numbers, counts = self._postings.postings[term]
+                packed = counts[bisect_left(numbers, number)]
                 kept.put(number, self._weights.impact(lengths, 0, packed))
             elif kept is not None:
                 self._drop(term, kept)
 
     def remove(self, number: int) -> None:
-        start = number * FIELD_COUNT
-        self._weights.account(self._postings.lengths[start : start + FIELD_COUNT], -1)
-        for term, _ in self._postings.remove(number):
+        for term in self._postings.terms(number):
             kept = self._kept.get(term)
             if isinstance(kept, Dense):
                 kept.put(number, 0.0)
             elif kept is not None:
                 self._drop(term, kept)
+        self._postings.remove(number)
+        start = number * FIELD_COUNT
+        self._weights.account(self._postings.lengths[start : start + FIELD_COUNT], -1)
 
     def settle(self) -> None:
         if self._weights.begin_epoch():
             self._weigh_lengths()
             self._forget()
 
+    def prepare(self, terms: Iterable[str]) -> None:
+        """Weighs those that are not kept, all at once: that is what an array is good at."""
+        if self._bytes > MAX_KEPT:
+            self._forget()
+        postings = self._postings
+        cold = [term for term in map(postings.find, terms) if term not in self._kept]
+        numbers, counts = array("I"), array("Q")
+        ends: list[int] = []
+        for term in cold:
+            posting = postings.postings[term]
+            numbers.extend(posting.numbers)
+            counts.extend(posting.counts)
+            ends.append(len(numbers))
+        if numbers:
+            places = np.array(numbers, np.intp)
+            impacts = weighed(places, unpacked(counts), self._factors).astype(np.float32)
+            for term, start, end in zip(cold, [0, *ends], ends, strict=False):
+                self._keep(term, places[start:end], impacts[start:end])
+
     def impacts(self, term: str) -> Sparse | Dense:
-        known = self._postings.id(term)
-        kept = self._kept.get(known)
-        if kept is None:
-            numbers, impacts = self._weighed(self._postings.postings[known])
-            if _DENSE * len(numbers) > self._size:
-                kept = Dense(numbers, impacts, len(self._scores))
-            else:
-                kept = Sparse(numbers, impacts)
-            if self._bytes + kept.size > MAX_KEPT:
-                self._forget()
-            self._kept[known] = kept
-            self._bytes += kept.size
-        return kept
+        known = self._postings.find(term)
+        if known not in self._kept:
+            self.prepare([term])
+        return self._kept[known]
 
     def expanded(self, term: str, others: Sequence[str]) -> Sparse:
-        counts = np.zeros((self._size, FIELD_COUNT), np.uint8)
         postings = self._postings
+        numbers, packed = array("I"), array("Q")
+        for other in others:
+            posting = postings.postings[postings.find(other)]
+            numbers.extend(posting.numbers)
+            packed.extend(posting.counts)
+        begun = len(numbers)
         exact = postings.posting(term)
-        for posting in [postings.postings[postings.id(other)] for other in others]:
-            numbers, theirs = np.array(posting.numbers), unpacked(posting.counts)
-            counts[numbers] = np.maximum(counts[numbers], theirs)
         if exact is not None:
-            # a field counts the exact word or half the begun one: half of the wider of 2c and b
-            numbers, theirs = np.array(exact.numbers), unpacked(exact.counts)
-            counts[numbers] = np.maximum(counts[numbers], 2 * theirs)
-        found = np.flatnonzero(counts.view(np.uint64))
-        impacts = weighed(found, counts[found], self._factors, PREFIX_WEIGHT)
-        impacts *= self.rarity(len(found))
+            numbers.extend(exact.numbers)
+            packed.extend(exact.counts)
+        places, counts = np.array(numbers, np.intp), unpacked(packed)
+        counts[begun:] *= 2  # a field counts the wider of the exact word and half the begun one
+        found, widest = _widest(places, counts, self._size)
+        impacts = weighed(found, widest, self._factors, PREFIX_WEIGHT) * self.rarity(len(found))
         if exact is not None:
-            numbers, alone = self._weighed(exact)
-            at = np.searchsorted(found, numbers)
-            high = np.multiply(alone, self.rarity(len(numbers)), dtype=np.float64)
+            alone = weighed(places[begun:], counts[begun:] // 2, self._factors).astype(np.float32)
+            at = np.searchsorted(found, places[begun:])
+            high = alone.astype(np.float64) * self.rarity(len(alone))
             impacts[at] = np.maximum(impacts[at], high)
         return Sparse(found, impacts.astype(np.float32))
 
@@ -143,29 +159,26 @@ class Packed:
             arrays = cast("Sparse | Dense", impacts)
             if left[at] < asking and isinstance(arrays, Dense):
                 needed = _threshold(scores, most) - left[at]
-                found = np.flatnonzero(scores > needed) if needed > 0 else np.zeros(0)
-                if 0 < _MANY * len(found) < len(scores):
+                found = np.flatnonzero(scores > max(needed, 0.0))
+                if needed > 0 and _MANY * len(found) < len(scores):
                     return self._finished(lists[at:], found, most)
                 asking = left[at] * _AGAIN
             arrays.add_to(scores, weight, spare)
         return _best(np.arange(len(scores)), scores, most)
 
-    def _finished(
-        self, lists: Sequence[WordList], found: Numbers, most: int
-    ) -> dict[int, float]:
+    def _finished(self, lists: Sequence[WordList], found: Numbers, most: int) -> dict[int, float]:
         sums, spare = self._scores[found], self._spare
         for weight, impacts, _ in lists:
             cast("Sparse | Dense", impacts).add_some(sums, found, weight, spare)
         return _best(found, sums, most)
 
-    def _weighed(self, posting: Posting) -> tuple[Numbers, Short]:
-        _, numbers, counts = posting
-        places = np.array(numbers, np.intp)
-        if len(numbers) <= _FEW:
-            few = self._weights.impacts(self._postings.lengths, numbers, counts)
-            return places, np.array(few)
-        many = weighed(places, unpacked(counts), self._factors)
-        return places, many.astype(np.float32)
+    def _keep(self, term: int, numbers: Numbers, impacts: Short) -> None:
+        if _DENSE * len(numbers) > self._size:
+            kept: Sparse | Dense = Dense(numbers, impacts, len(self._scores))
+        else:
+            kept = Sparse(numbers.copy(), impacts)
+        self._kept[term] = kept
+        self._bytes += kept.size
 
     def _make_room(self, room: int) -> None:
         """Widens the arrays over all documents; dense impacts are weighed again."""
@@ -189,6 +202,16 @@ class Packed:
     def _forget(self) -> None:
         self._kept.clear()
         self._bytes = 0
+
+
+def _widest(places: Numbers, counts: Counts, size: int) -> tuple[Numbers, Counts]:
+    """The documents that occur in `places`, by rising number, each with the highest count of each
+    field."""
+    wide = np.zeros((size, FIELD_COUNT), np.uint8)
+    rows, fields = counts.nonzero()
+    np.maximum.at(wide.reshape(-1), places[rows] * FIELD_COUNT + fields, counts[rows, fields])
+    found = np.flatnonzero(wide.view(np.uint64))
+    return found, wide[found]
 
 
 def _threshold(scores: Floats, most: int) -> float:

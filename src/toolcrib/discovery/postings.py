@@ -15,7 +15,7 @@ from typing import NamedTuple
 from toolcrib.discovery.vocabulary import Vocabulary
 from toolcrib.discovery.weights import BITS, COUNTED, FIELD_COUNT, MOST
 
-__all__ = ["Place", "Posting", "Postings"]
+__all__ = ["Posting", "Postings"]
 
 
 class Posting(NamedTuple):
@@ -42,13 +42,6 @@ class _Rarities(dict[str, float]):
 _NOTHING = Posting("", array("I"), array("Q"))
 
 
-class Place(NamedTuple):
-    """Where a change took place: the term's id, and the position in its posting."""
-
-    term: int
-    at: int
-
-
 class Postings:
     """Documents by number. Terms have ids, which are used again once their last document went:
     `postings` has the posting of each id, `lengths` the number of terms in each field of each
@@ -65,33 +58,46 @@ class Postings:
         self._vocabulary = Vocabulary(self._ids)
         self.rarities = _Rarities(self)
 
-    def add(self, number: int, fields: Sequence[Sequence[str]]) -> list[Place]:
-        """Adds a document, and tells where its terms went."""
+    def add(self, number: int, fields: Sequence[Sequence[str]]) -> None:
+        """Adds a document."""
         self.rarities.clear()
         end = (number + 1) * FIELD_COUNT
         if len(self.lengths) < end:
             self.lengths.extend([0] * (end - len(self.lengths)))
         self.lengths[end - FIELD_COUNT : end] = array("I", map(len, fields))
-        places = [self._file(term, number, count) for term, count in _counted(fields).items()]
-        self._terms[number] = array("I", [place.term for place in places])
-        return places
+        ids, postings = self._ids, self.postings
+        terms = self._terms[number] = array("I")
+        for term, count in _counted(fields).items():
+            known = ids.get(term)
+            if known is None:
+                known = self._new_id(term)
+            terms.append(known)
+            _, numbers, counts = postings[known]
+            if numbers and numbers[-1] > number:
+                at = bisect_left(numbers, number)
+                numbers.insert(at, number)
+                counts.insert(at, count)
+            else:
+                numbers.append(number)
+                counts.append(count)
 
-    def remove(self, number: int) -> list[Place]:
-        """Takes a document out again, and tells where its terms were. Its lengths stay readable
-        until its number is used again."""
+    def remove(self, number: int) -> None:
+        """Takes a document out again. Its lengths stay readable until its number is used again."""
         self.rarities.clear()
-        places: list[Place] = []
         for term in self._terms.pop(number):
             word, numbers, counts = self.postings[term]
             at = bisect_left(numbers, number)
             del numbers[at], counts[at]
-            places.append(Place(term, at))
             if not numbers:
+                self.postings[term] = _NOTHING
                 del self._ids[word]
                 self._free.append(term)
-        return places
 
-    def id(self, term: str) -> int:
+    def terms(self, number: int) -> array[int]:
+        """The ids of a document's terms."""
+        return self._terms[number]
+
+    def find(self, term: str) -> int:
         """The id of a term that stands in some document."""
         return self._ids[term]
 
@@ -113,21 +119,6 @@ class Postings:
         """The terms that `prefix` properly begins, the shortest first, boundedly many."""
         return self._vocabulary.begun_by(prefix)
 
-    def _file(self, term: str, number: int, count: int) -> Place:
-        known = self._ids.get(term)
-        if known is None:
-            known = self._new_id(term)
-        _, numbers, counts = self.postings[known]
-        at = len(numbers)
-        if at and numbers[-1] > number:
-            at = bisect_left(numbers, number)
-            numbers.insert(at, number)
-            counts.insert(at, count)
-        else:
-            numbers.append(number)
-            counts.append(count)
-        return Place(known, at)
-
     def _new_id(self, term: str) -> int:
         self._vocabulary.add(term)
         if self._free:
@@ -143,11 +134,16 @@ class Postings:
 def _counted(fields: Sequence[Sequence[str]]) -> dict[str, int]:
     """How often each term stands in each field, packed."""
     counts: dict[str, int] = {}
+    known = counts.get
     for index, terms in enumerate(fields):
         shift = index * BITS
         one = 1 << shift
-        for term in terms:
-            count = counts.get(term, 0)
-            if count >> shift & MOST < COUNTED:
-                counts[term] = count + one
+        if len(terms) <= COUNTED:
+            for term in terms:
+                counts[term] = known(term, 0) + one
+        else:
+            for term in terms:
+                count = known(term, 0)
+                if count >> shift & MOST < COUNTED:
+                    counts[term] = count + one
     return counts

@@ -39,6 +39,7 @@ def parsed(text: str, words: Words, postings: Engine) -> Query:
     for term in words.terms(text):
         counts[term] = counts.get(term, 0) + 1
     shares = dict.fromkeys(counts, 1.0)
+    postings.prepare(filter(postings.frequency, counts))
     left = MAX_EXPANDED
     found: list[tuple[str, WordList]] = []
     for term, count in counts.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from toolcrib.discovery import gain
@@ -55,34 +55,44 @@ class Scan:
         self.expansions = self._postings.expansions
 
     def add(self, number: int, fields: Sequence[Sequence[str]]) -> None:
-        self._weights.account(list(map(len, fields)), 1)
-        for term, at in self._postings.add(number, fields):
+        postings, weights = self._postings, self._weights
+        weights.account(list(map(len, fields)), 1)
+        postings.add(number, fields)
+        for term in postings.terms(number):
             kept = self._kept.get(term)
             if kept is not None:
-                packed = self._postings.postings[term].counts[at]
-                start = number * FIELD_COUNT
-                kept.impacts.insert(at, self._weights.impact(self._postings.lengths, start, packed))
+                at = bisect_left(kept.numbers, number)
+                packed = postings.postings[term].counts[at]
+                impact = weights.impact(postings.lengths, number * FIELD_COUNT, packed)
+                kept.impacts.insert(at, impact)
                 kept.peak = max(kept.peak, kept.impacts[at])
+                self._bytes += kept.impacts.itemsize
 
     def remove(self, number: int) -> None:
-        for term, at in self._postings.remove(number):
+        postings = self._postings
+        for term in postings.terms(number):
             kept = self._kept.get(term)
             if kept is not None:
-                gone = kept.impacts.pop(at)
+                gone = kept.impacts.pop(bisect_left(kept.numbers, number))
+                self._bytes -= kept.impacts.itemsize
                 if not kept.impacts:
                     del self._kept[term]
                 elif gone == kept.peak:
                     kept.peak = max(kept.impacts)
+        postings.remove(number)
         start = number * FIELD_COUNT
-        self._weights.account(self._postings.lengths[start : start + FIELD_COUNT], -1)
+        self._weights.account(postings.lengths[start : start + FIELD_COUNT], -1)
 
     def settle(self) -> None:
         if self._weights.begin_epoch():
             self._forget()
 
+    def prepare(self, terms: Iterable[str]) -> None:
+        pass
+
     def impacts(self, term: str) -> _Listed:
         postings = self._postings
-        known = postings.id(term)
+        known = postings.find(term)
         kept = self._kept.get(known)
         if kept is None:
             _, numbers, counts = postings.postings[known]
@@ -90,7 +100,7 @@ class Scan:
                 self._forget()
             kept = _Listed(numbers, self._weights.impacts(postings.lengths, numbers, counts))
             self._kept[known] = kept
-            self._bytes += 4 * len(numbers)
+            self._bytes += kept.impacts.itemsize * len(numbers)
         return kept
 
     def expanded(self, term: str, others: Sequence[str]) -> _Listed:
@@ -133,7 +143,7 @@ class Scan:
     def _widest_counts(self, term: str, others: Sequence[str]) -> dict[int, int]:
         begun: dict[int, int] = {}
         for other in others:
-            _, numbers, counts = self._postings.postings[self._postings.id(other)]
+            _, numbers, counts = self._postings.postings[self._postings.find(other)]
             for number, count in zip(numbers, counts, strict=True):
                 known = begun.get(number)
                 begun[number] = count if known is None else widest(known, count)
