@@ -8,11 +8,10 @@ lock round every use.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-__all__ = ["PREFIX_WEIGHT", "Engine", "Impacts", "WordList", "fastest"]
+__all__ = ["PREFIX_WEIGHT", "Engine", "Impacts", "WordList"]
 
 PREFIX_WEIGHT = 0.5
 """What a field counts where a query's word is only the beginning of its word (rule A5.6)."""
@@ -90,14 +89,3 @@ class Engine(Protocol):
         """Documents and the sums of their weighted impacts: all that can be among the `most` best
         once each was multiplied by a factor from 1 to `gain.MOST`, and few others."""
         ...
-
-
-def fastest() -> Engine:
-    """A new engine, on numpy where that is installed."""
-    if importlib.util.find_spec("numpy") is None:
-        from toolcrib.discovery.scan import Scan
-
-        return Scan()
-    from toolcrib.discovery.packed import Packed
-
-    return Packed()

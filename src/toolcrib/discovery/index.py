@@ -11,7 +11,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from toolcrib.discovery.engine import Engine, fastest
+from toolcrib.discovery.engine import Engine
+from toolcrib.discovery.engines import fastest
 from toolcrib.discovery.fields import FIELDS, Document
 from toolcrib.discovery.gain import best_gained, coverage_gain
 from toolcrib.discovery.query import Query, parsed
