@@ -5,12 +5,13 @@ Pure functions. `MOST` bounds the factor, so that `scan` may leave out what cann
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
-from toolcrib.discovery.postings import Postings
 from toolcrib.discovery.query import Query
 
-__all__ = ["MOST", "coverage_gain"]
+__all__ = ["MOST", "best_gained", "coverage_gain"]
 
 NAME_COVERAGE = 0.5
 COVERAGE_POWER = 3
@@ -22,16 +23,35 @@ MOST = 1 + NAME_COVERAGE
 """The highest factor."""
 
 
-def coverage_gain(name_terms: Sequence[str], query: Query, postings: Postings) -> float:
+def coverage_gain(name_terms: Sequence[str], query: Query) -> float:
     """The factor by which a document gains from the share of its name that the query holds."""
     shares, rarities = query.shares, query.rarities
     if shares.keys().isdisjoint(name_terms):
         return 1.0
     held = total = 0.0
     for term in name_terms:
-        rarity = rarities.get(term)
-        if rarity is None:
-            rarity = rarities[term] = postings.rarity(postings.frequency(term))
+        rarity = rarities[term]
         total += rarity
         held += rarity * shares.get(term, 0.0)
     return 1 + NAME_COVERAGE * (held / total) ** COVERAGE_POWER
+
+
+def best_gained(
+    scores: Mapping[int, float], most: int, factor: Callable[[int], float]
+) -> dict[int, float]:
+    """The `scores`, each times its `factor`, of all that can be among the `most` best. The factor
+    is asked for as long as it can still matter, the best first."""
+    gained: dict[int, float] = {}
+    best: list[float] = []
+    for number, score in sorted(scores.items(), key=_by_score, reverse=True):
+        if len(best) >= most and score * MOST < best[0]:
+            break
+        gained[number] = value = score * factor(number)
+        if len(best) < most:
+            heapq.heappush(best, value)
+        elif value > best[0]:
+            heapq.heapreplace(best, value)
+    return gained
+
+
+_by_score = itemgetter(1)

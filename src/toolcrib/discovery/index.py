@@ -11,12 +11,12 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from toolcrib.discovery.engine import Engine
+from toolcrib.discovery.engines import fastest
 from toolcrib.discovery.fields import FIELDS, Document
-from toolcrib.discovery.gain import coverage_gain
-from toolcrib.discovery.postings import Postings
+from toolcrib.discovery.gain import best_gained, coverage_gain
 from toolcrib.discovery.query import Query, parsed
 from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit
-from toolcrib.discovery.scan import candidates
 from toolcrib.discovery.text import LONGEST_NAME, Words, name_key, names_in
 
 __all__ = ["Index"]
@@ -42,17 +42,19 @@ class Index:
     sees half of an `update`, and at 10,000 tools a change costs 0.1 to 0.2 ms when it is applied.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine | None = None) -> None:
+        """`engine` keeps and scans the postings: its own, a new one; by default the fastest that
+        what is installed allows."""
         self._lock = threading.Lock()
         self._queue_lock = threading.Lock()  # a leaf: nothing else is ever taken under it
         self._queue: dict[str, Document | None] = {}
         self._applied: set[str] = set()
         self._words = Words()
-        self._postings = Postings()
+        self._postings = fastest() if engine is None else engine
         self._entries: dict[int, _Entry] = {}
         self._numbers: dict[str, int] = {}
         self._named: dict[str, dict[int, None]] = {}
-        self._next = 0
+        self._free: list[int] = []
 
     def put(self, document: Document) -> None:
         """Adds `document`, in place of the one with its key, from the next search on."""
@@ -116,8 +118,7 @@ class Index:
         self._postings.settle()
 
     def _add(self, document: Document) -> None:
-        number = self._next
-        self._next += 1
+        number = self._free.pop() if self._free else len(self._entries)
         fields = [self._words.terms(text) for text in document.texts]
         name_terms = tuple(dict.fromkeys(fields[_NAME_FIELD]))
         full, bare = name_key(document.exposed), name_key(document.name)
@@ -130,6 +131,7 @@ class Index:
 
     def _remove(self, number: int) -> None:
         entry = self._entries.pop(number)
+        self._free.append(number)
         self._postings.remove(number)
         for name in {entry.full, entry.bare}:
             owners = self._named[name]
@@ -151,17 +153,21 @@ class Index:
 
     def _best(self, query: Query, most: int, named: dict[int, int]) -> list[Hit]:
         """The best `most` hits, the named ones first; `most` must have room for those."""
-        entries, postings = self._entries, self._postings
-        scores = candidates(query, most)
-        for number, score in scores.items():
-            scores[number] = score * coverage_gain(entries[number].name_terms, query, postings)
-        step = max(scores.values(), default=1.0)
+        entries = self._entries
+
+        def gain(number: int) -> float:
+            return coverage_gain(entries[number].name_terms, query)
+
+        scores = self._postings.candidates(query.lists, most)
+        gained = best_gained(scores, most, gain)
+        step = max(gained.values(), default=1.0)
         for number, rank in named.items():
-            scores[number] = scores.get(number, 0.0) + rank * step
-        hits = [
-            Hit(entries[number].key, score, number in named) for number, score in scores.items()
-        ]
-        return heapq.nsmallest(most, hits, key=lambda hit: (-hit.score, hit.name))
+            known = gained.get(number)
+            if known is None:
+                known = scores[number] * gain(number) if number in scores else 0.0
+            gained[number] = known + rank * step
+        best = heapq.nsmallest(most, [(-s, entries[n].key, n) for n, s in gained.items()])
+        return [Hit(key, -score, number in named) for score, key, number in best]
 
     def _named_in(self, query: str) -> dict[int, int]:
         """The documents that `query` names: 2 for a full exposed name, 1 for one without its

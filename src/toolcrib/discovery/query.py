@@ -6,13 +6,12 @@ Pure functions; which documents they lead to is `scan`, what a document gains be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from toolcrib.discovery.postings import PREFIX_WEIGHT, Postings
+from toolcrib.discovery.engine import PREFIX_WEIGHT, Engine, WordList
 from toolcrib.discovery.text import Words, is_cjk
 
-__all__ = ["Query", "WordList", "parsed"]
+__all__ = ["Query", "parsed"]
 
 STOP_WEIGHT = 0.15
 """What a stop word of the query counts. Measured on the development queries of bench/toolret: 1
@@ -24,30 +23,23 @@ MAX_EXPANDED = 32
 """Words of one query that are expanded, the first ones: a bound for queries made to be slow."""
 
 
-class WordList(NamedTuple):
-    """One word of a query: its weight, its impact per document, and the bound of their product."""
-
-    weight: float
-    impacts: Mapping[int, float]
-    bound: float
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query against one state of the postings. `lists` has the weightiest word first; `shares`
-    says how much of each index term the query holds; `rarities` remembers idfs asked for."""
+    says how much of each index term the query holds; `rarities` has the idf of every term."""
 
     lists: Sequence[WordList]
     shares: Mapping[str, float]
-    rarities: dict[str, float] = field(default_factory=dict[str, float])
+    rarities: Mapping[str, float]
 
 
-def parsed(text: str, words: Words, postings: Postings) -> Query:
+def parsed(text: str, words: Words, postings: Engine) -> Query:
     """The query `text`: a repeated word counts by the root of its count, a stop word little."""
     counts: dict[str, int] = {}
     for term in words.terms(text):
         counts[term] = counts.get(term, 0) + 1
     shares = dict.fromkeys(counts, 1.0)
+    postings.prepare(filter(postings.frequency, counts))
     left = MAX_EXPANDED
     found: list[tuple[str, WordList]] = []
     for term, count in counts.items():
@@ -60,24 +52,11 @@ def parsed(text: str, words: Words, postings: Postings) -> Query:
         if others:
             left -= 1
             shares.update(dict.fromkeys(others, PREFIX_WEIGHT))
-            impacts = _expanded(term, others, postings)
-            found.append((term, WordList(weight, impacts, weight * max(impacts.values()))))
+            impacts = postings.expanded(term, others)
+            found.append((term, WordList(weight, impacts, weight * impacts.peak)))
         elif documents:
-            exact, peak = postings.impacts(term)
+            impacts = postings.impacts(term)
             weight *= postings.rarity(documents)
-            found.append((term, WordList(weight, exact, weight * peak)))
+            found.append((term, WordList(weight, impacts, weight * impacts.peak)))
     found.sort(key=lambda pair: (-pair[1].bound, pair[0]))
-    return Query([entry for _, entry in found], shares)
-
-
-def _expanded(term: str, others: Sequence[str], postings: Postings) -> dict[int, float]:
-    """Impacts, idf included, of a word together with the words it begins: they are as rare as
-    all of them together, and an exact match keeps its own rarity."""
-    impacts = postings.expanded(term, others)
-    together = postings.rarity(len(impacts))
-    merged = {number: impact * together for number, impact in impacts.items()}
-    exact, _ = postings.impacts(term)
-    alone = postings.rarity(len(exact))
-    for number, impact in exact.items():
-        merged[number] = max(merged[number], impact * alone)
-    return merged
+    return Query([entry for _, entry in found], shares, postings.rarities)

@@ -118,7 +118,7 @@ def is_cjk(term: str) -> bool:
 
 def name_key(name: str) -> str:
     """`name` without case and separators: `findSymbol`, `FIND_SYMBOL` and `find symbol` are one."""
-    return _SEPARATORS.sub("", name).lower()
+    return (name if name.isalnum() else _SEPARATORS.sub("", name)).lower()
 
 
 class NamedWord(NamedTuple):
@@ -134,6 +134,9 @@ def names_in(query: str) -> list[NamedWord]:
     `fs/read_file`) its tails are keys too, so that it is found without them."""
     found: list[NamedWord] = []
     for word in _NAME.findall(query):
+        if word.isalpha() and len(word) <= LONGEST_NAME:  # most are: nothing to split
+            found.append(NamedWord((word.lower(),), bool(_CAMEL.search(word))))
+            continue
         keys = dict.fromkeys(name_key(part) for part in _tails(word))
         keys.pop("", None)
         if keys and len(word) <= LONGEST_NAME:
