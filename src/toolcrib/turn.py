@@ -6,10 +6,10 @@ searching are the session's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from toolcrib.batch import run_batch
 from toolcrib.catalog import Catalog
@@ -21,7 +21,10 @@ from toolcrib.executor import Executor
 from toolcrib.limits import ToolLimits
 from toolcrib.report import RoundReport, Sent, Used, report_of
 
-__all__ = ["Conversation", "Round", "Turn", "Verdict"]
+__all__ = ["Approve", "Conversation", "Round", "Turn", "Verdict"]
+
+Approve: TypeAlias = Callable[[ToolCall, ToolDefinition], Awaitable[str]]
+"""Asked before a call runs: blank lets it go on, any other text is why not, told to the model."""
 
 
 class Conversation(Protocol):
@@ -169,13 +172,18 @@ class Round:
             self.turn.session.accepted()
         return verdict
 
-    async def execute(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+    async def execute(
+        self, calls: Sequence[ToolCall], *, approve: Approve | None = None
+    ) -> list[ToolResult]:
         """The result of every call, in their order; accepts the response first if `accept` did not.
 
         If one names a tool that was not sent, none runs. Over a limit of the turn every call is
-        `limited` and the turn is closed. What a search promises is settled when all have ended.
+        `limited` and the turn is closed. Then `approve` is asked for every call before any runs:
+        one it refuses is `denied`, what it raises passes through and none runs. What a search
+        promises is settled when all have ended.
         """
         session, executor = self.turn.session, self.turn.session.executor
+        calls = tuple(calls)  # what was asked for is what runs, whatever becomes of the list
         verdict = self.check(calls)
         if not verdict.accepted:
             return [executor.refuse(call, kind, text) for call, kind, text in verdict.refused]
@@ -184,14 +192,31 @@ class Round:
         self.accept(calls)
         if not calls:
             return []
-        results = await run_batch(calls, self._run, self.turn.limits.parallel)
-        return [_settled(session, result) for result in results]
+        barred = await self._barred(calls, approve)
+        refused = {at: executor.refuse(calls[at], *why) for at, why in barred.items()}
+        allowed = [call for at, call in enumerate(calls) if at not in refused]
+        ran = iter(await run_batch(allowed, self._run, self.turn.limits.parallel))
+        return [
+            refused[at] if at in refused else _settled(session, next(ran))
+            for at in range(len(calls))
+        ]
+
+    async def _barred(
+        self, calls: Sequence[ToolCall], approve: Approve | None
+    ) -> dict[int, tuple[FailureKind, str]]:
+        """By their places, the calls that do not run, and why: searches over the limit, and what
+        `approve` refuses, asked one after another in the order of the calls (rule C13)."""
+        sent = {} if approve is None else dict(zip(self.names, self.definitions, strict=True))
+        barred: dict[int, tuple[FailureKind, str]] = {}
+        for at, call in enumerate(calls):
+            if call.name == SEARCH_TOOL and (over := self.turn.take_search()):
+                barred[at] = "limited", f"not run: {over}"
+            elif approve is not None and (why := await approve(call, sent[call.name])).strip():
+                barred[at] = "denied", why
+        return barred
 
     async def _run(self, call: ToolCall) -> ToolResult:
-        session = self.turn.session
-        if call.name == SEARCH_TOOL and (over := self.turn.take_search()):
-            return session.executor.refuse(call, "limited", f"not run: {over}")
-        return await session.execute(call, catalog=self.catalog)
+        return await self.turn.session.execute(call, catalog=self.catalog)
 
     def __repr__(self) -> str:
         return f"<Round of {len(self.names)} tools, {self.bytes} bytes>"
