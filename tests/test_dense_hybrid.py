@@ -521,7 +521,7 @@ async def test_a_model_finds_a_tool_by_its_meaning_through_tool_search(made: Mak
         return "click"
 
     hybrid = made()
-    async with Assembly([take_snapshot], dynamic=Dynamic(), ranker=hybrid) as assembly:
+    async with Assembly([take_snapshot], dynamic=Dynamic(ranker=lambda: hybrid)) as assembly:
         session = assembly.session()
         assert assembly.ranker is hybrid
         await asyncio.to_thread(encoded, hybrid)

@@ -22,7 +22,7 @@ from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
 from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.ranker import Ranker
+from toolcrib.discovery.ranker import Closes, Ranker
 from toolcrib.discovery.saved import view_of
 from toolcrib.discovery.search_tool import search_tool
 from toolcrib.discovery.visible import View
@@ -52,8 +52,7 @@ class Assembly:
     Without more it is static: every tool in every round, no middleware. `dynamic` turns discovery
     on; `middlewares` stand outermost first; `policies` holds records by tool name or pattern.
     `spill` keeps the whole text of results that were cut and adds `read_tool_result`; `redactor`
-    masks known secrets in results, errors and logs. `ranker` finds tools for `tool_search`: by
-    default the lexical `discovery.index.Index`.
+    masks known secrets in results, errors and logs.
     Open it with `async with`. The registry may be changed from any thread; other threads call
     through `call_sync`.
     """
@@ -68,7 +67,6 @@ class Assembly:
         limits: ToolLimits = ToolLimits(),
         principal: Principal = LOCAL,
         registry: Registry | None = None,
-        ranker: Ranker | None = None,
         spill: SpillStore | None = None,
         redactor: Redactor | None = None,
     ) -> None:
@@ -83,7 +81,7 @@ class Assembly:
         self._sources = Opening(self.sources, self.registry)
         self.spill = spill
         self.executor = Executor(self.registry, middlewares, delivery=Delivery(spill, redactor))
-        self._ranker = ranker
+        self._ranker: Ranker | None = None
         self._is_followed = False
         self._lookup = Lookup(self.registry, lambda: self.ranker)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -142,6 +140,8 @@ class Assembly:
         await self._sources.close()
         self.registry.close()
         await self.registry.closer.drain()
+        if isinstance(self._ranker, Closes):
+            await asyncio.to_thread(self._ranker.close)
         self.executor.close()
         if self._loop is not None:
             eager.dismiss(self._loop)
@@ -166,7 +166,8 @@ class Assembly:
     def ranker(self) -> Ranker:
         """What finds tools, over all of them; kept up to date from its first use on."""
         if self._ranker is None:
-            self._ranker = Index()
+            make = self.dynamic.ranker if self.dynamic is not None else None
+            self._ranker = Index() if make is None else make()
         if not self._is_followed:
             self._is_followed = True
             ranker = self._ranker

@@ -9,6 +9,7 @@ from toolcrib.deploy.decode import map_of, plain_record, record
 from toolcrib.deploy.document import MapNode
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.scalars import choice, duration, flag, integer
+from toolcrib.deploy.search import ByMeaning, search_settings
 from toolcrib.discovery.policy import SEARCH_TOOL, Budget, Discovery, Dynamic, Evict
 from toolcrib.frozen import NOTHING
 from toolcrib.policy import EXPOSURES, Exposure
@@ -75,13 +76,14 @@ def _dynamic(
     discovery: Mapping[str, Any] = NOTHING,
     selected_retention: int = 0,
     recent_window: int = 0,
+    search: ByMeaning | None = None,
     **said: Any,
 ) -> Dynamic:
     pool: dict[str, Any] = dict(discovery)
     seed = next((one for one in (selected_retention, recent_window) if one > 0), None)
     if seed is not None:  # rule A6.1: the old keys speak only where idle_rounds does not
         pool.setdefault("idle_rounds", seed)
-    return Dynamic(discovery=Discovery(**pool), **said)
+    return Dynamic(discovery=Discovery(**pool), ranker=search, **said)
 
 
 _BUDGET = record(
@@ -104,6 +106,7 @@ dynamic_settings = record(
         "exposures": _exposures,
         "budget": _BUDGET,
         "discovery": _DISCOVERY,
+        "search": search_settings,
         "search_with_load": flag,
         "selected_retention": _deprecated,
         "recent_window": _deprecated,

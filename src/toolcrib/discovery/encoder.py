@@ -9,11 +9,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from toolcrib.errors import ToolcribError
-
-
-class MissingExtra(ToolcribError, ImportError):
-    """A library or model that dense ranking needs is not installed; the text says how to."""
+from toolcrib.errors import MissingExtra, ToolcribError
 
 
 def missing(what: str, install: str) -> MissingExtra:
@@ -32,7 +28,6 @@ except ModuleNotFoundError as error:
 __all__ = [
     "Encoder",
     "EncodingFailed",
-    "MissingExtra",
     "Vectors",
     "checked",
     "library",

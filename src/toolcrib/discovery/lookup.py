@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from toolcrib.catalog import Entry
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.ranker import Ranker
+from toolcrib.discovery.ranker import Prepares, Ranker
 from toolcrib.discovery.search_tool import Hit
 from toolcrib.loading import load_all
 from toolcrib.registry import Registry
@@ -47,13 +47,16 @@ class Lookup:
         registry, patience = self._registry, dynamic.discovery.load_timeout
         if dynamic.search_with_load:
             await load_all(filter(may_find, registry.catalog.entries()), registry, patience)
+        ranker = self._ranker()
+        if isinstance(ranker, Prepares):
+            await ranker.prepare(query)
         catalog = registry.catalog
 
         def accept(name: str) -> bool:
             entry = catalog.get(name)
             return entry is not None and may_find(entry)
 
-        ranked = self._ranker().search(query, min(limit, dynamic.pool_caps.max_tools), accept)
+        ranked = ranker.search(query, min(limit, dynamic.pool_caps.max_tools), accept)
         found = [entry for hit in ranked if (entry := catalog.get(hit.name)) is not None]
         failing = await load_all(found, registry, patience)
         now = registry.catalog  # as the loads have left it

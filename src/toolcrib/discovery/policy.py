@@ -5,10 +5,11 @@ Values only. What they lead to is `pool` and `visible`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.tokens import TokenCounter, Tokens, estimated
 from toolcrib.errors import InvalidDefinition
 from toolcrib.frozen import NOTHING
@@ -95,8 +96,10 @@ class Dynamic:
 
     `exposures` maps tool names or patterns to a level, `always` is short for the level always;
     everything else is `default`. `search_with_load` loads every lazy tool before a search, so that
-    it is found by what it really says. Raises `InvalidDefinition` for an unknown level, a blank
-    name, or a level of `tool_search` other than always (rules A3.5, A4.1).
+    it is found by what it really says. `ranker` makes what ranks tools for a search, once for each
+    assembly, which closes it (default: the lexical `discovery.index.Index`). Raises
+    `InvalidDefinition` for an unknown level, a blank name, or a level of `tool_search` other than
+    always (rules A3.5, A4.1).
     """
 
     default: Exposure = "deferred"
@@ -105,6 +108,7 @@ class Dynamic:
     budget: Budget = Budget()
     discovery: Discovery = Discovery()
     search_with_load: bool = False
+    ranker: Callable[[], Ranker] | None = None
 
     def __post_init__(self) -> None:
         for name, level in (*self.exposures.items(), ("default", self.default)):

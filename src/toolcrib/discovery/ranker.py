@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from toolcrib.discovery.fields import Document
 
-__all__ = ["DEFAULT_LIMIT", "Accept", "Hit", "Ranker"]
+__all__ = ["DEFAULT_LIMIT", "Accept", "Closes", "Hit", "Prepares", "Ranker"]
 
 DEFAULT_LIMIT = 8
 """Hits of a search that names no limit (rule A5.3)."""
@@ -45,4 +45,23 @@ class Ranker(Protocol):
     ) -> list[Hit]:
         """The at most `limit` documents that fit `query` best, best first; a limit ≤ 0 means the
         default. Equal histories give equal answers."""
+        ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A ranker whose search would block the event loop unless it had time to prepare."""
+
+    async def prepare(self, query: str) -> None:
+        """Does what takes long for a `search` of exactly this query, off the loop. A failure is no
+        error here: the search goes on without."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A ranker that holds something which must end with its assembly."""
+
+    def close(self) -> None:
+        """Ends it; may take seconds, so it is called in a thread. Safe twice."""
         ...
