@@ -421,7 +421,7 @@ def test_always_holds_for_that_tool_and_for_the_whole_session(shop: Path) -> Non
         screen.types("again\n")
         screen.until("← noted 5\nSecond.\n")
         leaves(screen)
-    assert diary(shop) == "one;two;three;"
+    assert diary(shop) in ("one;two;three;", "two;one;three;"), "a batch runs at once"
 
 
 def test_ctrl_c_at_a_question_cancels_the_turn_and_the_next_line_is_no_answer(shop: Path) -> None:

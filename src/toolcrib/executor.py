@@ -118,6 +118,8 @@ class Executor:
             except NotAvailable as error:
                 return self._refuse(call, self._failure(entry, error))
             entry = plan.entry
+            if not (entry.open_to_all or may_use(principal, entry.policy)):
+                return self._refuse(call, self._not_found(call.name, principal))  # now it is known
         repairs: tuple[str, ...] = ()
         try:
             prepared = plan.parse(call.arguments)
@@ -161,6 +163,7 @@ class Executor:
             return formatted(redactor.result(failure_of(entry.name, error, logger)), format)
 
     def _refuse(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        result = result.with_meta(executed=False)
         for middleware in self._on_refused:
             try:
                 middleware.refused(call, result)
@@ -183,7 +186,7 @@ class Executor:
         return ToolResult.failed("not_found", f"there is no tool {name[:100]!r}{hint}")
 
     def _forget(self, change: Change) -> None:
-        for entry in change.removed:
+        for entry in (*change.removed, *change.replaced):
             self._plans.pop(entry.name, None)
 
     def _plan(self, entry: Entry) -> _Plan:

@@ -65,6 +65,11 @@ class LazyTool:
         return self._loaded
 
     @property
+    def is_loading(self) -> bool:
+        """Whether a load is under way."""
+        return self._loading is not None and not self._loading.done()
+
+    @property
     def definition(self) -> ToolDefinition:
         return self._placeholder if self._loaded is None else self._loaded.definition
 
@@ -95,19 +100,21 @@ class LazyTool:
 
     async def _make(self) -> Tool:
         name = self._placeholder.name
-        threads = ThreadPool(1)
+        threads, in_thread = ThreadPool(1), _InThread(self._load)
         try:
             async with asyncio.timeout(self._timeout):
                 made: object = (
                     self._load()
                     if inspect.iscoroutinefunction(self._load)
-                    else await threads.run(self._load)
+                    else await threads.run(in_thread)
                 )
                 if inspect.isawaitable(made):
                     made = await made
         except (asyncio.CancelledError, KeyboardInterrupt, MemoryError):
+            in_thread.is_wanted = False
             raise
         except BaseException as error:  # SystemExit too: no load ends the program
+            in_thread.is_wanted = False
             logger.warning("lazy tool %r could not be loaded", name, exc_info=error)
             raise NotAvailable(f"tool {name!r} could not be loaded; try again later") from error
         finally:
@@ -136,6 +143,30 @@ class LazyTool:
     def __repr__(self) -> str:
         state = "not loaded" if self._loaded is None else "loaded"
         return f"<LazyTool {self._placeholder.name!r}, {state}>"
+
+
+class _InThread:
+    """A load in a thread, which nothing can stop: what comes when nobody wants it any more is
+    closed there and then."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self.is_wanted = True
+
+    def __call__(self) -> object:
+        made: object = self._load()
+        if not self.is_wanted and isinstance(made, Tool) and (close := closer_of(made)) is not None:
+            try:
+                done = close()
+                if inspect.isawaitable(done):
+                    asyncio.run(_awaited(done))
+            except Exception:
+                logger.exception("closing %r, which came too late, failed", made)
+        return made
+
+
+async def _awaited(work: Awaitable[object]) -> None:
+    await work
 
 
 def _taken_note(task: asyncio.Task[Tool]) -> None:

@@ -28,15 +28,18 @@ def is_unloaded(entry: Entry) -> bool:
 
 
 async def loaded_entry(entry: Entry, registry: Registry) -> Entry:
-    """The entry as it is now, loaded if it is a lazy tool's. Raises `NotAvailable` where that
-    failed."""
+    """The entry as it is now, loaded if it is a lazy tool's; the one given, marked withdrawn, where
+    the registry has it no more. Raises `NotAvailable` where the load failed."""
     tool = entry.tool
     if not isinstance(tool, LazyTool):
         return entry
     await tool.load()
     registry.refresh(tool)
     current = registry.catalog.get(entry.name)
-    return current if current is not None and current.tool is tool else entry
+    if current is not None and current.tool is tool:
+        return current
+    entry.withdrawn = True  # a placeholder's entry is replaced without being retired
+    return entry
 
 
 async def load_all(entries: Iterable[Entry], registry: Registry, patience: float) -> frozenset[str]:
@@ -48,6 +51,9 @@ async def load_all(entries: Iterable[Entry], registry: Registry, patience: float
     places = asyncio.Semaphore(AT_ONCE)
 
     async def load(entry: Entry) -> None:
+        if isinstance(entry.tool, LazyTool) and entry.tool.is_loading:
+            await loaded_entry(entry, registry)  # one that hangs must not keep others from starting
+            return
         async with places:
             await loaded_entry(entry, registry)
 

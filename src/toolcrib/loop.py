@@ -143,7 +143,7 @@ async def run(
                 if recovered >= recovery.most:
                     raise UndefinedTool(offender)
                 recovered += 1
-                feedback = [User.of(_feedback(offender))]
+                feedback = [User.of(_feedback(round, offender))]
                 continue
             feedback = []
             if not said.calls:
@@ -176,11 +176,11 @@ async def _step(
     on_event(ResultsCame(results))
 
 
-def _feedback(call: ToolCall) -> str:
+def _feedback(round: Round, call: ToolCall) -> str:
     """Said to the model instead of its rejected response; never part of the transcript (A8.4)."""
     return (
         f"Your last response was not taken: it called {call.name[:100]!r}, which is not among the"
-        " tools you were given in this round. Call tool_search to find and load it first."
+        f" tools you were given in this round: {round.hint}."
     )
 
 

@@ -7,7 +7,7 @@ found, every call that ran touches its tool. What is no longer in the transcript
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,9 +21,7 @@ from toolcrib.providers.history import Assistant, Message, User
 
 __all__ = ["replayed"]
 
-_NEVER_RAN: frozenset[FailureKind] = frozenset(
-    ("not_found", "undefined_tool", "invalid_arguments", "denied", "limited")
-)
+_NEVER_RAN: frozenset[FailureKind] = frozenset(("not_found", "undefined_tool"))
 _NOT_TAKEN_IN = ("load_failed", "admission_budget", "not_discoverable", "unknown")
 
 
@@ -51,11 +49,10 @@ def replayed(
             if not calls:
                 view = _accepted(view, catalog, dynamic)
         else:
-            results = {result.call_id: result for result in message.results}
-            if not _was_refused(results.values()):
+            if not _was_refused(message.results):
                 view = _accepted(view, catalog, dynamic)
-                for call in calls:
-                    view = _touched(view, call, results.get(call.id), catalog, dynamic)
+                for call, result in _paired(calls, message.results):
+                    view = _touched(view, call, result, catalog, dynamic)
             calls = ()
     return view
 
@@ -64,16 +61,32 @@ def _accepted(view: View, catalog: Catalog, dynamic: Dynamic) -> View:
     return replace(view, pool=after_round(view.pool, catalog, dynamic), admitted=0)
 
 
-def _was_refused(results: Iterable[ToolResult]) -> bool:
-    """Whether a round took none of the calls: its response was not accepted."""
+def _paired(
+    calls: Sequence[ToolCall], results: Sequence[ToolResult]
+) -> Iterator[tuple[ToolCall, ToolResult]]:
+    """Each call with its result; of several with one id, in their order."""
+    left = list(results)
+    for call in calls:
+        for at, result in enumerate(left):
+            if result.call_id == call.id:
+                yield call, left.pop(at)
+                break
+
+
+def _was_refused(results: Sequence[ToolResult]) -> bool:
+    """Whether a round took none of the calls: its response was not accepted. Results that lost
+    their meta on the way tell it by their kinds."""
+    if any("executed" in result.meta for result in results):
+        return any(result.meta.get("accepted") is False for result in results)
     kinds = {result.failure.kind if result.failure is not None else "" for result in results}
     return "undefined_tool" in kinds or kinds == {"limited"}
 
 
 def _touched(
-    view: View, call: ToolCall, result: ToolResult | None, catalog: Catalog, dynamic: Dynamic
+    view: View, call: ToolCall, result: ToolResult, catalog: Catalog, dynamic: Dynamic
 ) -> View:
-    if result is None or (result.failure is not None and result.failure.kind in _NEVER_RAN):
+    failure = result.failure
+    if failure is not None and (failure.kind in _NEVER_RAN or result.meta.get("executed") is False):
         return view
     if call.name != SEARCH_TOOL:
         return replace(view, pool=after_call(view.pool, call.name, catalog, dynamic))
@@ -84,7 +97,10 @@ def _touched(
 
 
 def _found(result: ToolResult) -> list[str]:
-    """The names a search took in, best first, from its data or from the text of it."""
+    """The names a search offered to the pool, best first: its meta says so, else its data or the
+    text of them."""
+    if isinstance(offered := result.meta.get("offered"), list):
+        return [name for name in cast("list[object]", offered) if isinstance(name, str)]
     for part in result.content:
         told = part.value if isinstance(part, DataPart) else None
         if isinstance(part, TextPart):

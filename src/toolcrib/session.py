@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolcrib.arguments import encode
@@ -116,23 +117,28 @@ class Session:
         deadline: float | None = None,
         on_progress: ProgressHandler | None = None,
     ) -> ToolResult:
-        """One call of this conversation, without a round's check."""
-        return await self.executor.execute(
+        """One call of this conversation, without a round's check. The meta of a failure holds
+        `executed: False` where the tool never began."""
+        ran: list[str] = []
+        result = await self.executor.execute(
             call,
             principal=self.principal,
             session=self,
             catalog=catalog,
             deadline=deadline,
             on_progress=on_progress,
-            on_executed=self._executed if self.dynamic is not None else None,
+            on_executed=partial(self._executed, ran) if self.dynamic is not None else None,
         )
+        if result.failure is not None and self.dynamic is not None and not ran:
+            return result.with_meta(executed=False)
+        return result
 
     async def search(self, query: str, limit: int) -> Found:
         """Finds at most `limit` discoverable tools for `query` and takes them into the pool, best
         first; lazy ones among them are loaded. Raises `NotAvailable` where the assembly is not
         dynamic."""
         dynamic = self._dynamic()
-        ranked = await self._lookup.ranked(query, limit, dynamic, self._may_find)
+        ranked = await self._lookup.ranked(query, limit, dynamic, self.principal)
         before, refused = self._view.pool.tools, dict[str, Reason]()
         most, admitted = dynamic.discovery.max_admitted, self._view.admitted
         new = [h.name for h in ranked.hits if h.name not in before and h.name not in ranked.failing]
@@ -167,7 +173,9 @@ class Session:
         pool, evicted = taking_in(self._view.pool, names, catalog, self._dynamic())
         self._view = replace(self._view, pool=pool)
         gone = tuple(name for name in evicted if name not in {h.name for h in hits})
-        return self.settled(Found(query, hits, evicted=gone, refused=refused), catalog)
+        return self.settled(
+            Found(query, hits, evicted=gone, refused=refused, offered=tuple(names)), catalog
+        )
 
     def settled(self, found: Found, catalog: Catalog | None = None) -> Found:
         """A search's answer as the pool stands now: `exposed` is what the next round sends."""
@@ -183,10 +191,14 @@ class Session:
         is_same = view is self._view and before.names == names
         definitions = before.definitions if is_same else catalog.select(names)
         self._view = view
+        pooled = before.pooled if is_same else self._usable(view.pool.tools, catalog)
         self._sent = Sent(
-            names, definitions, before.definitions, view.pool.tools, view.admitted, self.dynamic
+            names, definitions, before.definitions, pooled, view.admitted, self.dynamic
         )
         return self._sent
+
+    def _usable(self, names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
+        return tuple(n for n in names if (e := catalog.get(n)) is not None and self._may_find(e))
 
     def accepted(self) -> None:
         """A response to what was sent is valid: the pool ages by one round."""
@@ -194,7 +206,8 @@ class Session:
             pool = after_round(self._view.pool, self._registry.catalog, self.dynamic)
             self._view = replace(self._view, pool=pool, admitted=0)
 
-    def _executed(self, name: str) -> None:
+    def _executed(self, ran: list[str], name: str) -> None:
+        ran.append(name)
         pool = after_call(self._view.pool, name, self._registry.catalog, self._dynamic())
         if pool is not self._view.pool:
             self._view = self._view.with_pool(pool)

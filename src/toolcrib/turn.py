@@ -156,12 +156,15 @@ class Round:
     def _refusal(self, call: ToolCall, is_defined: bool) -> tuple[FailureKind, str]:
         if is_defined:
             return "cancelled", "not run: another call of the same response names an undefined tool"
-        hint = (
-            f"call {SEARCH_TOOL} to find and load it, then call it in your next message"
-            if SEARCH_TOOL in self.names
-            else "use one of the tools you were given"
-        )
-        return "undefined_tool", f"tool {call.name[:100]!r} is not available in this round: {hint}"
+        text = f"tool {call.name[:100]!r} is not available in this round: {self.hint}"
+        return "undefined_tool", text
+
+    @property
+    def hint(self) -> str:
+        """What a model can do that called a tool it was not given."""
+        if SEARCH_TOOL in self.names:
+            return f"call {SEARCH_TOOL} to find and load it, then call it in your next message"
+        return "use one of the tools you were given"
 
     def accept(self, calls: Sequence[ToolCall] = ()) -> Verdict:
         """Takes a response, a text-only one too. If its calls are valid the session's pool ages by
@@ -186,9 +189,10 @@ class Round:
         calls = tuple(calls)  # what was asked for is what runs, whatever becomes of the list
         verdict = self.check(calls)
         if not verdict.accepted:
-            return [executor.refuse(call, kind, text) for call, kind, text in verdict.refused]
+            return [_not_taken(executor.refuse(*refused)) for refused in verdict.refused]
         if calls and (over := self.turn.take(len(calls))):
-            return [executor.refuse(call, "limited", f"not run: {over}") for call in calls]
+            text = f"not run: {over}"
+            return [_not_taken(executor.refuse(call, "limited", text)) for call in calls]
         self.accept(calls)
         if not calls:
             return []
@@ -220,6 +224,11 @@ class Round:
 
     def __repr__(self) -> str:
         return f"<Round of {len(self.names)} tools, {self.bytes} bytes>"
+
+
+def _not_taken(result: ToolResult) -> ToolResult:
+    """Marked for whoever reads the transcript again: this response aged nothing."""
+    return result.with_meta(accepted=False)
 
 
 def _settled(session: Conversation, result: ToolResult) -> ToolResult:

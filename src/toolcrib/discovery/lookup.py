@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from toolcrib.catalog import Entry
 from toolcrib.discovery.policy import Dynamic
+from toolcrib.discovery.pool import is_discoverable
 from toolcrib.discovery.ranker import Prepares, Ranker
 from toolcrib.discovery.search_tool import Hit
 from toolcrib.loading import load_all
+from toolcrib.policy import may_use
+from toolcrib.principal import Principal
 from toolcrib.registry import Registry
 
-__all__ = ["Lookup", "MayFind", "Ranked"]
-
-MayFind = Callable[[Entry], bool]
-"""Whether a search may find that tool: discoverable, and its caller may use it."""
+__all__ = ["Lookup", "Ranked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,21 @@ class Lookup:
         self._registry = registry
         self._ranker = ranker
 
-    async def ranked(self, query: str, limit: int, dynamic: Dynamic, may_find: MayFind) -> Ranked:
-        """At most `limit` tools for `query`, never more than the pool holds (rule A5.3).
+    async def ranked(
+        self, query: str, limit: int, dynamic: Dynamic, principal: Principal
+    ) -> Ranked:
+        """At most `limit` tools for `query` that `principal` may find, and never more than the pool
+        holds (rule A5.3).
 
         Lazy ones among them are loaded, and a load that takes longer than
         `discovery.load_timeout` counts as failed for this search; with `search_with_load`
         everything is loaded first, for the ranking to see (rule A5.4).
         """
         registry, patience = self._registry, dynamic.discovery.load_timeout
+
+        def may_find(entry: Entry) -> bool:
+            return is_discoverable(entry) and may_use(principal, entry.policy)
+
         if dynamic.search_with_load:
             await load_all(filter(may_find, registry.catalog.entries()), registry, patience)
         ranker = self._ranker()
@@ -64,7 +71,12 @@ class Lookup:
             tuple(
                 Hit(hit.name, entry.definition.description, hit.score)
                 for hit in ranked
-                if (entry := now.get(hit.name)) is not None
+                if (entry := now.get(hit.name)) is not None and _may_be_told(entry, principal)
             ),
             failing,
         )
+
+
+def _may_be_told(entry: Entry, principal: Principal) -> bool:
+    """Whether a hit stays one: its load may have shown that it is hidden, or not for everybody."""
+    return entry.policy.exposure != "hidden" and may_use(principal, entry.policy)

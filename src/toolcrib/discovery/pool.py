@@ -104,12 +104,14 @@ def touch(pool: Pool, name: str, catalog: Catalog, caps: Caps) -> Pool:
 def admit_in_bulk(
     pool: Pool, names: Iterable[str], catalog: Catalog, caps: Caps
 ) -> tuple[Pool, tuple[str, ...]]:
-    """As `admit`, but where anybody must leave, more do, until what is older takes half of the caps
-    at most: a provider's prompt cache loses its prefix once for many admissions, not for each."""
-    admitted, evicted = admit(pool, names, catalog, caps)
-    if not evicted:
+    """As `admit`, but where an older tool must leave, more do, until the pool takes half of its
+    caps or nothing older is left: a provider's prompt cache loses its prefix once for many
+    admissions, not for each."""
+    batch = dict.fromkeys(names)
+    admitted, evicted = admit(pool, batch, catalog, caps)
+    if batch.keys() >= set(evicted):
         return admitted, evicted
-    tools, batch = dict(admitted.tools), set(names)
+    tools = dict(admitted.tools)
     used = sum(_bytes(catalog, name) for name in tools)
     for name in _by_recency(tools, catalog):
         if used <= caps.max_bytes // 2 and len(tools) <= caps.max_tools // 2:

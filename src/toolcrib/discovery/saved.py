@@ -1,8 +1,8 @@
 """A conversation's view as JSON and back, so that it can be resumed elsewhere.
 
 The shape, version 1: `{"version": 1, "rounds": n, "touches": n, "tools": {name: [last use, touch,
-rank]}, "required": {name: touch}, "sent": [names], "held": [names], "held_since": n, "admitted":
-n}`. Names only: what a tool is today, the catalogue says.
+rank]}, "required": {name: touch}, "sent": [names], "decided": n, "held": [names], "held_since": n,
+"admitted": n}`. Names only: what a tool is today, the catalogue says.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def saved(view: View) -> dict[str, Any]:
         "tools": {name: [one.last_use, one.seq, one.rank] for name, one in pool.tools.items()},
         "required": dict(view.required),
         "sent": list(view.sent),
+        "decided": view.decided,
         "held": sorted(view.held),
         "held_since": view.held_since,
         "admitted": view.admitted,
@@ -38,8 +39,8 @@ def saved(view: View) -> dict[str, Any]:
 
 
 def view_of(state: Mapping[str, Any]) -> View:
-    """The view that `saved` gave as `state`; what was sent counts as decided, so that it keeps its
-    place. Whole numbers may have become floats on their way (trap T-A19). Raises
+    """The view that `saved` gave as `state`: what is sent next is decided as it would have been
+    there. Whole numbers may have become floats on their way (trap T-A19). Raises
     `InvalidDefinition` for anything that `saved` does not give."""
     try:
         if _number(state["version"]) != VERSION:
@@ -50,18 +51,36 @@ def view_of(state: Mapping[str, Any]) -> View:
         }
         pool = Pool(tools, _number(state["rounds"]), _number(state["touches"]))
         required = {name: _number(at) for name, at in _mapping(state["required"]).items()}
-        return View(
-            pool,
-            required,
-            _names(state["sent"]),
-            decided=pool.seq,
-            held=frozenset(_names(state["held"])),
-            held_since=_number(state["held_since"]),
-            admitted=_number(state["admitted"]),
+        return _possible(
+            View(
+                pool,
+                required,
+                _names(state["sent"]),
+                decided=_number(state["decided"]),
+                held=frozenset(_names(state["held"])),
+                held_since=_number(state["held_since"]),
+                admitted=_number(state["admitted"]),
+            )
         )
     except (KeyError, TypeError, ValueError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InvalidDefinition(f"this is no saved state of a session: {what}") from error
+
+
+def _possible(view: View) -> View:
+    """`view`, if its numbers can have come about: nothing was touched after the last touch."""
+    pool = view.pool
+    touches = [one.seq for one in pool.tools.values()]
+    if (
+        max([*touches, *view.required.values(), view.decided, view.held_since], default=0)
+        > pool.seq
+    ):
+        raise ValueError(f"a touch after the last one, {pool.seq}")
+    if max((one.last_use for one in pool.tools.values()), default=0) > pool.rounds:
+        raise ValueError(f"a use after the last round, {pool.rounds}")
+    if len(set(touches)) != len(touches):
+        raise ValueError("two tools with one touch")
+    return view
 
 
 def _number(value: object) -> int:

@@ -6,7 +6,7 @@ What it finds and promises is the session's: it only asks.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.content import DataPart, ToolResult
@@ -49,7 +49,8 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found and what became of it. `exposed` are exactly the hits that the next
-    round sends; `refused` the reasons that were settled by the search itself."""
+    round sends; `refused` the reasons that were settled by the search itself,
+    `offered` what it offered to the pool, best first."""
 
     query: str
     hits: tuple[Hit, ...]
@@ -57,6 +58,7 @@ class Found:
     failed: tuple[tuple[str, Reason], ...] = ()
     evicted: tuple[str, ...] = ()
     refused: Mapping[str, Reason] = field(default=NOTHING)
+    offered: tuple[str, ...] = ()
 
     def settled(self, visible: Collection[str], pooled: Collection[str]) -> Found:
         """The same search, as things stand now."""
@@ -70,7 +72,7 @@ class Found:
                 failed.append((hit.name, self.refused.get(hit.name, "over_budget")))
         exposed = tuple(hit.name for hit in self.hits if hit.name in visible)
         evicted = tuple(name for name in self.evicted if name not in pooled)
-        return Found(self.query, self.hits, exposed, tuple(failed), evicted, self.refused)
+        return replace(self, exposed=exposed, failed=tuple(failed), evicted=evicted)
 
     def to_json(self) -> dict[str, Any]:
         """What the model gets: {query, hits, exposed?, failed?, evicted?} (rule A5.9)."""
@@ -92,8 +94,10 @@ def _short(text: str) -> str:
 
 
 def found_result(found: Found) -> ToolResult:
-    """A search's answer as a result: one data part; `.value` is the `Found` itself."""
-    return ToolResult((DataPart(found.to_json()),), None, found)
+    """A search's answer as a result: one data part; `.value` is the `Found` itself, and the meta
+    says what was `offered` to the pool, for whoever reads the transcript again."""
+    meta = {"offered": list(found.offered)}
+    return ToolResult((DataPart(found.to_json()),), None, found, meta=meta)
 
 
 @runtime_checkable

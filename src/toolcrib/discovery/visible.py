@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.discovery.policy import SEARCH_TOOL, Budget, Dynamic
-from toolcrib.discovery.pool import Pool, Pooled, fit
+from toolcrib.discovery.pool import Pool, Pooled, fit, is_discoverable
 from toolcrib.frozen import NOTHING
 from toolcrib.policy import EXPOSURES, may_use
 from toolcrib.principal import Principal
@@ -110,8 +110,11 @@ def _candidates(catalog: Catalog, view: View, pool: Pool, principal: Principal) 
     for names in (catalog.always, view.required, pool.tools):
         for name in names:
             entry = catalog.get(name)
-            if entry is not None and (entry.open_to_all or may_use(principal, entry.policy)):
-                found[name] = entry
+            if entry is None or not (entry.open_to_all or may_use(principal, entry.policy)):
+                continue
+            if names is pool.tools and not is_discoverable(entry):
+                continue  # it became hidden since
+            found[name] = entry
     return found
 
 
