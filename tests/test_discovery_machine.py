@@ -805,3 +805,27 @@ def test_A4_to_A7_soak(first: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert done >= 50_000
     with capsys.disabled():
         print(f"\n{done} steps: {dict(seen)}")
+
+
+def talk(tools: int, size: int, **levels: tuple[str, int]) -> Talk:
+    world = {n: Known(n, level, False, "", bytes_, 0) for n, (level, bytes_) in levels.items()}
+    return Talk(world, Rules(32, 16_384, None, tools, size, 1, "idle", None), has_scope=True)
+
+
+def test_A6_4_the_model_knows_the_guides_own_examples() -> None:
+    """It is worth nothing otherwise."""
+    four = talk(2, 9_999, **dict.fromkeys("abcde", ("deferred", 1)))
+    four.take_in("abcd")
+    assert list(four.pool) == ["a", "b"]
+    four.take_in(["e"])
+    assert set(four.pool) == {"b", "e"}
+    one = talk(1, 9_999, keep=("direct", 1), drop=("deferred", 1))
+    one.take_in(["keep", "drop"])
+    assert list(one.pool) == ["keep"]
+    big = talk(9, 1_024, big=("deferred", 4_096), a=("deferred", 10))
+    big.take_in(["big", "a"])
+    assert list(big.pool) == ["a"]
+    big.accept()
+    assert list(big.pool) == ["a"], "one round without use is none too many"
+    big.accept()
+    assert not big.pool
