@@ -17,7 +17,7 @@ from toolcrib.catalog import Catalog, Entry
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.pool import admit, age, is_discoverable
-from toolcrib.discovery.ranker import Ranker
+from toolcrib.discovery.ranker import LearningRanker, Ranker, searched_by
 from toolcrib.discovery.search_tool import Found, Hit, Reason
 from toolcrib.discovery.visible import View, visible
 from toolcrib.errors import NotAvailable
@@ -60,6 +60,7 @@ class Session:
         self._view = View()
         self._call_ids = itertools.count(1)
         self._static: tuple[Catalog | None, tuple[str, ...]] = (None, ())
+        self._led: dict[str, str] = {}  # tools in the pool → the query that led to them, until used
 
     @property
     def view(self) -> View:
@@ -103,7 +104,7 @@ class Session:
         on_progress: ProgressHandler | None = None,
     ) -> ToolResult:
         """One call of this conversation, without a round's check."""
-        return await self.executor.execute(
+        result = await self.executor.execute(
             call,
             principal=self.principal,
             session=self,
@@ -112,6 +113,9 @@ class Session:
             on_progress=on_progress,
             on_executed=self._executed if self.dynamic is not None else None,
         )
+        if call.name in self._led and not result.is_error:
+            self._teach(call.name)
+        return result
 
     def search(self, query: str, limit: int) -> Found:
         """Finds at most `limit` discoverable tools for `query` and takes them into the pool, best
@@ -122,9 +126,13 @@ class Session:
             entry = catalog.get(name)
             return entry is not None and is_discoverable(entry) and self._may_use(entry)
 
-        ranked = self._ranker().search(query, min(limit, dynamic.pool_caps.max_tools), accept)
-        hits = tuple(Hit(h.name, _described(catalog, h.name), h.score) for h in ranked)
-        return self._discover(query, hits, catalog)
+        most = min(limit, dynamic.pool_caps.max_tools)
+        searched = searched_by(self._ranker(), query, most, accept)
+        hits = tuple(Hit(h.name, _described(catalog, h.name), h.score) for h in searched.hits)
+        found = replace(self._discover(query, hits, catalog), corrected=searched.corrected)
+        led = {**self._led, **dict.fromkeys(found.exposed, query)}
+        self._led = {name: led[name] for name in led if name in self._view.pool.tools}
+        return found
 
     def discover(self, *names: str) -> Found:
         """Takes tools into the pool by name, best first, as a search would; says why not for those
@@ -173,6 +181,11 @@ class Session:
         pool, _ = admit(self._view.pool, (name,), self._registry.catalog, dynamic.pool_caps)
         if pool is not self._view.pool:
             self._view = replace(self._view, pool=pool)
+
+    def _teach(self, name: str) -> None:
+        query, ranker = self._led.pop(name), self._ranker()
+        if isinstance(ranker, LearningRanker):
+            ranker.note(query, name)
 
     def _visible(self, catalog: Catalog) -> tuple[str, ...]:
         if self.dynamic is None:

@@ -252,6 +252,23 @@ class Postings:
         self._new.clear()
         return words
 
+    def occurrences(self, term: str, number: int) -> list[tuple[str, int, float]]:
+        """The fields of a document that hold `term`: name, how often (what is counted of it), and
+        the weight of one occurrence there. For explanations: a document's impact is what the sum of
+        count × weight saturates to."""
+        posting = self._postings.get(term)
+        at = bisect_left(posting.numbers, number) if posting is not None else 0
+        if posting is None or at == len(posting.numbers) or posting.numbers[at] != number:
+            return []
+        found: list[tuple[str, int, float]] = []
+        for index, field in enumerate(FIELDS):
+            count = posting.counts[at] >> index * _BITS & _MOST
+            if count:
+                b = _PENALTY[index]
+                relative = max(self._lengths[number][index] / self._mean[index], SHORTEST)
+                found.append((field, count, _WEIGHT[index] / (1 - b + b * relative)))
+        return found
+
 
 def _widest(one: int, other: int) -> int:
     """Two packed counts as one: the higher in each field."""

@@ -1,27 +1,22 @@
-"""What a query asks for: its words with their weights, against one state of the postings.
+"""What a query's words ask for: word lists with their weights, and why each list is there.
 
-Pure functions; which documents they lead to is `scan`, what a document gains beyond them `gain`.
+Values only. How a text becomes them is `reading`; which documents the lists lead to is `scan`, what
+a document gains beyond them `gain`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
-from toolcrib.discovery.postings import PREFIX_WEIGHT, Postings
-from toolcrib.discovery.text import Words, is_cjk
+from toolcrib.frozen import NOTHING
 
-__all__ = ["Query", "WordList", "parsed"]
+__all__ = ["Origin", "Query", "Reason", "WordList", "scores_among"]
 
-STOP_WEIGHT = 0.15
-"""What a stop word of the query counts. Measured on the development queries of bench/toolret: 1
-costs 0.021 nDCG@10, 0 costs 0.002 and loses the queries made of nothing else."""
-RARE = 8
-"""A query word in fewer documents than this, the default limit, also finds the words it begins:
-it alone could not fill the answer. Gains 0.002 there."""
-MAX_EXPANDED = 32
-"""Words of one query that are expanded, the first ones: a bound for queries made to be slow."""
+Origin: TypeAlias = Literal["word", "synonym", "corrected", "learned"]
+"""Why a list is there: a word of the query · what may stand for one · what one may be misspelled
+for · what use has taught."""
 
 
 class WordList(NamedTuple):
@@ -32,52 +27,36 @@ class WordList(NamedTuple):
     bound: float
 
 
+class Reason(NamedTuple):
+    """Why a list is there: the query's term, what of it, the index terms counted, the weight they
+    have in the query, and their rarity. The first of `terms` counts whole, the others half."""
+
+    term: str
+    origin: Origin
+    terms: tuple[str, ...]
+    weight: float
+    rarity: float
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query against one state of the postings. `lists` has the weightiest word first; `shares`
-    says how much of each index term the query holds; `rarities` remembers idfs asked for."""
+    """A query against one state of the index. `lists` has the weightiest word first, `reasons` the
+    reason of each; `shares` says how much of each index term the query holds; `corrected` which
+    term was also looked up as which."""
 
     lists: Sequence[WordList]
+    reasons: Sequence[Reason]
     shares: Mapping[str, float]
-    rarities: dict[str, float] = field(default_factory=dict[str, float])
+    corrected: Mapping[str, str] = field(default=NOTHING)
 
 
-def parsed(text: str, words: Words, postings: Postings) -> Query:
-    """The query `text`: a repeated word counts by the root of its count, a stop word little."""
-    counts: dict[str, int] = {}
-    for term in words.terms(text):
-        counts[term] = counts.get(term, 0) + 1
-    shares = dict.fromkeys(counts, 1.0)
-    left = MAX_EXPANDED
-    found: list[tuple[str, WordList]] = []
-    for term, count in counts.items():
-        stop = term in words.stop_terms
-        weight = count**0.5 * (STOP_WEIGHT if stop else 1.0)
-        documents = postings.frequency(term)
-        others: list[str] = []
-        if documents < RARE and left and not stop and not is_cjk(term):
-            others = [other for other in postings.expansions(term) if other not in shares]
-        if others:
-            left -= 1
-            shares.update(dict.fromkeys(others, PREFIX_WEIGHT))
-            impacts = _expanded(term, others, postings)
-            found.append((term, WordList(weight, impacts, weight * max(impacts.values()))))
-        elif documents:
-            exact, peak = postings.impacts(term)
-            weight *= postings.rarity(documents)
-            found.append((term, WordList(weight, exact, weight * peak)))
-    found.sort(key=lambda pair: (-pair[1].bound, pair[0]))
-    return Query([entry for _, entry in found], shares)
-
-
-def _expanded(term: str, others: Sequence[str], postings: Postings) -> dict[int, float]:
-    """Impacts, idf included, of a word together with the words it begins: they are as rare as
-    all of them together, and an exact match keeps its own rarity."""
-    impacts = postings.expanded(term, others)
-    together = postings.rarity(len(impacts))
-    merged = {number: impact * together for number, impact in impacts.items()}
-    exact, _ = postings.impacts(term)
-    alone = postings.rarity(len(exact))
-    for number, impact in exact.items():
-        merged[number] = max(merged[number], impact * alone)
-    return merged
+def scores_among(query: Query, numbers: Iterable[int]) -> dict[int, float]:
+    """The scores of `numbers` by the query's lists, those without any word of it left out."""
+    scores: dict[int, float] = {}
+    for number in numbers:
+        score = 0.0
+        for weight, impacts, _ in query.lists:
+            score += weight * impacts.get(number, 0.0)
+        if score:
+            scores[number] = score
+    return scores

@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from toolcrib.discovery.fields import Document
+from toolcrib.frozen import NOTHING
 
-__all__ = ["DEFAULT_LIMIT", "Accept", "Hit", "Ranker"]
+__all__ = [
+    "DEFAULT_LIMIT",
+    "Accept",
+    "CorrectingRanker",
+    "Hit",
+    "LearningRanker",
+    "Ranker",
+    "Searched",
+    "searched_by",
+]
 
 DEFAULT_LIMIT = 8
 """Hits of a search that names no limit (rule A5.3)."""
@@ -30,6 +40,16 @@ class Hit:
     exact: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search's hits, best first, and the query's words that were taken for misspelled: as written
+    in the query, lower-cased → the known word that was also searched. Only corrections that some
+    hit holds are told, so that nobody learns a word of a tool that is hidden from them."""
+
+    hits: tuple[Hit, ...]
+    corrected: Mapping[str, str] = field(default=NOTHING)
+
+
 @runtime_checkable
 class Ranker(Protocol):
     """Anything that finds documents, and follows a registry. All methods from any thread."""
@@ -46,3 +66,30 @@ class Ranker(Protocol):
         """The at most `limit` documents that fit `query` best, best first; a limit ≤ 0 means the
         default. Equal histories give equal answers."""
         ...
+
+
+@runtime_checkable
+class CorrectingRanker(Ranker, Protocol):
+    """A ranker that also tells what it took for misspelled."""
+
+    def searched(
+        self, query: str, limit: int = DEFAULT_LIMIT, accept: Accept | None = None
+    ) -> Searched:
+        """As `search`, whose answer are the `hits` of this one."""
+        ...
+
+
+@runtime_checkable
+class LearningRanker(Ranker, Protocol):
+    """A ranker that learns from what became of its hits."""
+
+    def note(self, query: str, key: str) -> None:
+        """`query` found the document `key`, and the tool was then called successfully."""
+        ...
+
+
+def searched_by(ranker: Ranker, query: str, limit: int, accept: Accept) -> Searched:
+    """What `ranker` finds, with its corrections if it tells any."""
+    if isinstance(ranker, CorrectingRanker):
+        return ranker.searched(query, limit, accept)
+    return Searched(tuple(ranker.search(query, limit, accept)))

@@ -5,14 +5,15 @@ What it finds and promises is the session's: it only asks.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from toolcrib.content import DataPart, ToolResult
 from toolcrib.definition import Annotations
 from toolcrib.discovery.policy import SEARCH_TOOL
 from toolcrib.errors import InvalidArguments, NotAvailable
+from toolcrib.frozen import NOTHING
 from toolcrib.manifest import ManifestTool, define_tool
 from toolcrib.policy import Policy
 from toolcrib.tool import CallContext
@@ -40,13 +41,14 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found and what became of it. `exposed` are exactly the hits that the next
-    round sends."""
+    round sends. `corrected`: misspelled words of the query → the words that were also searched."""
 
     query: str
     hits: tuple[Hit, ...]
     exposed: tuple[str, ...] = ()
     failed: tuple[tuple[str, Reason], ...] = ()
     evicted: tuple[str, ...] = ()
+    corrected: Mapping[str, str] = field(default=NOTHING)
 
     def settled(self, visible: Collection[str], pooled: Collection[str]) -> Found:
         """The same search, as things stand now."""
@@ -56,15 +58,17 @@ class Found:
                 failed.append((hit.name, "visible_budget" if hit.name in pooled else "over_budget"))
         exposed = tuple(hit.name for hit in self.hits if hit.name in visible)
         evicted = tuple(name for name in self.evicted if name not in pooled)
-        return Found(self.query, self.hits, exposed, tuple(failed), evicted)
+        return replace(self, exposed=exposed, failed=tuple(failed), evicted=evicted)
 
     def to_json(self) -> dict[str, Any]:
-        """What the model gets: {query, hits, exposed?, failed?, evicted?} (rule A5.9)."""
+        """What the model gets: {query, hits, did_you_mean?, exposed?, failed?, evicted?} (rule
+        A5.9)."""
         hits = [
             {"name": h.name, "description": _short(h.description), "score": round(h.score, 3)}
             for h in self.hits
         ]
         lists: dict[str, Any] = {
+            "did_you_mean": dict(self.corrected),
             "exposed": list(self.exposed),
             "failed": [{"name": name, "reason": reason} for name, reason in self.failed],
             "evicted": list(self.evicted),
