@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeAlias
 from toolcrib.discovery.fields import FIELDS, Document
 from toolcrib.discovery.gain import NameWeights, Traits
 from toolcrib.discovery.postings import Postings
-from toolcrib.discovery.text import LONGEST_NAME, Words, name_key, names_in
+from toolcrib.discovery.text import LONGEST_NAME, Words, is_cjk, name_key, names_in
 
-__all__ = ["Entries", "Entry"]
+__all__ = ["Entries", "Entry", "in_order"]
 
 _NAME = FIELDS.index("name")
 _SOURCE = FIELDS.index("source")
@@ -69,7 +69,7 @@ class Entries:
         traits = Traits(
             tuple(dict.fromkeys(fields[_NAME])),
             tuple(dict.fromkeys(fields[_SOURCE])),
-            "\n".join(f" {' '.join(terms)} " for terms in fields if terms),
+            "\n".join(map(in_order, filter(None, fields))),
         )
         entry = Entry(
             document.key,
@@ -136,6 +136,14 @@ class Entries:
             (self._by_source, {entry.source}),
             (self._by_tag, set(entry.tags)),
         )
+
+
+def in_order(terms: Sequence[str]) -> str:
+    """`terms` as text in which a phrase is a part of it: each between spaces, and no pairs of CJK
+    characters, which follow the single ones of their run."""
+    if "".join(terms).isascii():
+        return f" {' '.join(terms)} "
+    return f" {' '.join(term for term in terms if len(term) == 1 or not is_cjk(term))} "
 
 
 def _is_only_a_name(key: str, owners: int, words: Words, postings: Postings) -> bool:

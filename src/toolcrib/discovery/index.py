@@ -14,9 +14,9 @@ from toolcrib.discovery.explain import Explanation
 from toolcrib.discovery.fields import Document
 from toolcrib.discovery.learned import Learned
 from toolcrib.discovery.postings import Postings
-from toolcrib.discovery.reading import Sources
 from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit, Searched
 from toolcrib.discovery.ranking import Ranking
+from toolcrib.discovery.reading import Sources
 from toolcrib.discovery.spelling import Spelling
 from toolcrib.discovery.text import Words
 

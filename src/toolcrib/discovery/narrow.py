@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from toolcrib.discovery.entries import Entries, Entry
+from toolcrib.discovery.entries import Entries, Entry, in_order
 from toolcrib.discovery.syntax import Ask
 from toolcrib.discovery.text import Words
 
@@ -27,7 +27,7 @@ def conditions(ask: Ask, words: Words) -> Iterator[tuple[str, Holds]]:
     for phrase in ask.phrases:
         terms = words.terms(phrase)
         if terms:
-            yield f'"{phrase}"', _has_phrase(f" {' '.join(terms)} ")
+            yield f'"{phrase}"', _has_phrase(in_order(terms))
     for word in ask.required:
         terms = words.terms(word)
         if terms:

@@ -14,8 +14,8 @@ from toolcrib.discovery.explain import Condition, Explanation, shares_of
 from toolcrib.discovery.gain import Gainer
 from toolcrib.discovery.narrow import conditions, left_by
 from toolcrib.discovery.query import scores_among
-from toolcrib.discovery.reading import Sources, parsed
 from toolcrib.discovery.ranker import Hit
+from toolcrib.discovery.reading import Sources, parsed
 from toolcrib.discovery.scan import candidates
 from toolcrib.discovery.syntax import ask
 
