@@ -90,6 +90,13 @@ class Waiting(Broken):
             return super().search(query, limit, accept)
 
 
+class Halfway(Broken):
+    def update(self, put: Iterable[Document] = (), drop: Iterable[str] = ()) -> None:
+        super().update(drop=drop)
+        for document in put:
+            super().update([document])
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -101,6 +108,7 @@ class Waiting(Broken):
         (Upward, "scores do not fall"),
         (Talkative, "'' finds something"),
         (Brittle, "odd_queries: it raised UnicodeEncodeError"),
+        (Halfway, "a search saw half of an update"),
         (Waiting, "an update waits for a search"),
     ],
 )

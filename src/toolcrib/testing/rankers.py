@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from toolcrib.definition import ToolDefinition
 from toolcrib.discovery.fields import Document, document_of
@@ -38,6 +38,7 @@ def check_ranker(make: Callable[[], Ranker]) -> None:
         _names,
         _odd_queries,
         _update_in_search,
+        _update_read_slowly,
         _whole_updates,
     ):
         try:
@@ -164,6 +165,23 @@ def _update_in_search(found: Findings, make: Callable[[], Ranker]) -> None:
     ranker.search("lantern", accept=accept)
     found.expect(waited == [False], "an update waits for a search, or accept was not asked once")
     found.expect("late" in _names_of(ranker, "lantern"), "what came during a search is lost")
+
+
+def _update_read_slowly(found: Findings, make: Callable[[], Ranker]) -> None:
+    ranker = make()
+    seen: list[int] = []
+
+    def slowly() -> Iterator[Document]:
+        yield _document("near", "A lighthouse.")
+        looker = threading.Thread(
+            target=lambda: seen.append(len(ranker.search("lighthouse"))), daemon=True
+        )
+        looker.start()
+        looker.join(PATIENCE)
+        yield _document("far", "A lighthouse.")
+
+    ranker.update(slowly())
+    found.expect(set(seen) <= {0, 2}, "a search saw half of an update")
 
 
 def _whole_updates(found: Findings, make: Callable[[], Ranker]) -> None:
