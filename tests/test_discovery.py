@@ -214,7 +214,7 @@ async def test_A5_2_a_static_assembly_has_no_search() -> None:
         session = assembly.session()
         assert outcome(await session.call(SEARCH, query="a")) == "not_found"
         with pytest.raises(NotAvailable):
-            session.search("a", 8)
+            await session.search("a", 8)
         assert sent(session) == ("a",)
 
 

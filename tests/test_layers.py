@@ -77,7 +77,17 @@ def test_the_package_is_imported_without_its_optional_and_heavy_parts() -> None:
     import subprocess
     import sys
 
-    heavy = ("mcp", "openai", "opentelemetry", "ruamel", "typer", "rich", "griffe", "jsonschema_rs")
+    heavy = (
+        "mcp",
+        "openai",
+        "opentelemetry",
+        "ruamel",
+        "typer",
+        "rich",
+        "griffe",
+        "jsonschema_rs",
+        "numpy",
+    )
     code = f"import sys, toolcrib; print([m for m in {heavy!r} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

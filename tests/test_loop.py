@@ -179,3 +179,56 @@ async def test_what_the_model_raises_leaves_the_transcript_as_it_was() -> None:
             await run(session, ScriptedModel(RENAME), messages)
         assert len(messages) == 3
         assert (await run(session, ScriptedModel("Again."), messages)).text == "Again."
+
+
+async def test_C13_a_refused_call_is_a_result_in_the_transcript_and_the_model_goes_on() -> None:
+    async def never(call: ToolCall, definition: ToolDefinition) -> str:
+        return f"{definition.name} is not wanted"
+
+    messages = asked()
+    model = ScriptedModel(RENAME, "Then not.")
+    async with Assembly([rename_branch]) as tools:
+        said = await run(tools.session(), model, messages, approve=never)
+    assert said.text == "Then not."
+    answers = model.requests[1][0][-1]
+    assert isinstance(answers, Answers)
+    assert [r.text for r in answers.results] == ["rename_branch is not wanted"]
+    assert answers in messages
+    assert RAN == []
+
+
+async def test_C20_cancelled_while_somebody_is_asked_nothing_runs_and_nothing_is_appended() -> None:
+    reached = asyncio.Event()
+
+    async def asks_second(call: ToolCall, definition: ToolDefinition) -> str:
+        if call.id == "c1":
+            reached.set()
+            await asyncio.Event().wait()
+        return ""
+
+    two = asks(*[("rename_branch", '{"old": "a", "new": "b"}')] * 2)
+    messages = asked()
+    async with Assembly([rename_branch]) as tools:
+        session = tools.session()
+        running = asyncio.create_task(
+            run(session, ScriptedModel(two), messages, approve=asks_second)
+        )
+        await ended(reached.wait())
+        running.cancel()
+        await asyncio.wait((running,), timeout=3)
+        assert running.cancelled()
+        assert messages == asked()
+        assert RAN == []
+        assert (await run(session, ScriptedModel("Well."), messages)).text == "Well."
+
+
+async def test_what_the_approver_raises_ends_the_run_and_leaves_the_transcript_as_it_was() -> None:
+    async def fails(call: ToolCall, definition: ToolDefinition) -> str:
+        raise OSError("nobody there")
+
+    messages = asked()
+    async with Assembly([rename_branch]) as tools:
+        with pytest.raises(OSError, match="nobody there"):
+            await run(tools.session(), ScriptedModel(RENAME), messages, approve=fails)
+    assert messages == asked()
+    assert RAN == []

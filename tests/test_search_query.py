@@ -305,7 +305,7 @@ WORDS = [
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join))
 def test_an_explanation_adds_up_to_the_score(query: str) -> None:
-    index = Index(Learned())
+    index = Index(learned=Learned())
     index.update(SHOP)
     index.note("thunderstorm change", "weather__today")
     hits = {hit.name: hit.score for hit in index.search(query, 50)}
@@ -339,7 +339,7 @@ def test_an_explanation_names_words_fields_and_conditions() -> None:
 
 
 def test_learned_words_find_the_tool_they_led_to_and_never_outrank_a_name() -> None:
-    index = Index(Learned())
+    index = Index(learned=Learned())
     index.update(SHOP)
     assert names(index, "umbrella") == []
     index.note("do I need an umbrella", "weather__today")
@@ -396,7 +396,8 @@ def test_learned_survives_json_and_refuses_what_it_did_not_write() -> None:
 async def test_a_session_teaches_the_query_that_led_to_the_first_successful_call() -> None:
     learned = Learned()
     tools = [Plain("forecast", "sunny", description="The weather of a city.")]
-    async with Assembly(tools, dynamic=Dynamic(), ranker=Index(learned)) as own:
+    dynamic = Dynamic(ranker=lambda: Index(learned=learned))
+    async with Assembly(tools, dynamic=dynamic) as own:
         session = own.session()
         await session.call("tool_search", query="umbrella weather")
         assert learned.of("umbrella") == {}

@@ -1,5 +1,5 @@
 # VENV: ours
-# WORKLOADS: dispatch conc rich big fail unknown sync registry timeout import
+# WORKLOADS: dispatch conc rich big fail unknown sync registry timeout loop import
 """toolcrib for the peerbench harness: an Assembly without middleware.
 
 Copied into `adapters/` of a copy of the harness by `bench/peerbench/run.py`.
@@ -76,6 +76,48 @@ class Ours(pb.Adapter):
         self.ToolCall = ToolCall
         functions = [pb.sleep_async, pb.sleep_sync]
         self.assembly = await Assembly(functions, middlewares=[timeout(seconds)]).open()
+
+    async def loop(self, rounds, per):
+        from toolcrib.loop import run
+        from toolcrib.providers.history import User
+
+        async with self.conversation() as assembly:
+            session = assembly.session()
+            self.begin(session)
+            await run(session, Scripted(rounds, per), [User.of("go")])
+
+    def conversation(self):
+        from toolcrib import Assembly
+
+        return Assembly([pb.add], middlewares=self.chain(), limits=unlimited())
+
+    def begin(self, session):
+        """What a host does before the first round."""
+
+
+def unlimited():
+    from toolcrib.limits import UNLIMITED, ToolLimits
+
+    return ToolLimits(UNLIMITED, UNLIMITED)
+
+
+class Scripted:
+    """A model that calls `add` `per` times in each of `rounds` rounds, and then says "done"."""
+
+    def __init__(self, rounds, per):
+        from toolcrib import ToolCall
+        from toolcrib.providers.history import Assistant
+
+        self.rounds, self.per, self.count = rounds, per, 0
+        self.Assistant, self.ToolCall = Assistant, ToolCall
+
+    async def respond(self, messages, tools, on_text):
+        self.count += 1
+        if self.count > self.rounds:
+            return self.Assistant("done")
+        ids = [f"c{self.count}_{n}" for n in range(self.per)]
+        made = [self.ToolCall(c, "add", f'{{"a": {n}, "b": 1}}') for n, c in enumerate(ids)]
+        return self.Assistant(calls=tuple(made))
 
 
 async def _nothing(ctx, arguments):

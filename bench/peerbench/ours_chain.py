@@ -1,5 +1,5 @@
 # VENV: ours
-# WORKLOADS: dispatch conc fail sync
+# WORKLOADS: dispatch conc fail sync loop
 """toolcrib for the peerbench harness, with the five middlewares of the deployment guide."""
 
 import os
@@ -14,6 +14,8 @@ class Chain(Ours):
     path = (
         "the same through recover, telemetry, result_limit, concurrency 8 (conc: 200), timeout 30 s"
     )
+
+    limit = 8
 
     async def open(self, workload="", **_):
         self.limit = 200 if workload == "conc" else 8

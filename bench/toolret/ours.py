@@ -2,22 +2,28 @@
 
     python eval.py --plug /path/to/ours.py --engine ours --split dev --dataset all --cap 200
 
+`--engine ours_plain` is the same without numpy.
+
 eval.py runs this file with its table of engines `E` in sight. Its tools have unique ids but
 clashing names, so documents are filed under their ids.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from toolcrib.definition import ToolDefinition
+from toolcrib.discovery.engine import Engine
+from toolcrib.discovery.engines import fastest
 from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
+from toolcrib.discovery.scan import Scan
 
 
 class Ours:
     """An engine: tools are dicts of id, name, description, input_schema and perhaps server."""
 
-    def __init__(self) -> None:
-        self.index = Index()
+    def __init__(self, engine: Callable[[], Engine] = fastest) -> None:
+        self.index = Index(engine())
 
     def add(self, tools: list[dict[str, Any]]) -> None:
         for tool in tools:
@@ -29,4 +35,5 @@ class Ours:
         return [hit.name for hit in self.index.search(query, k)]
 
 
+E["ours_plain"] = (Ours, {"engine": Scan})  # type: ignore[name-defined]  # noqa: F821
 E["ours"] = (Ours, {})  # type: ignore[name-defined]  # noqa: F821  # eval.py puts it in sight

@@ -32,6 +32,7 @@ from toolcrib.errors import (
 )
 from toolcrib.examples import render_examples
 from toolcrib.function import tool
+from toolcrib.lazy import LazyTool
 from toolcrib.limits import UNLIMITED, ToolLimits
 from toolcrib.manifest import define_tool
 from toolcrib.partial import partial_arguments
@@ -66,6 +67,7 @@ __all__ = [
     "InvalidArguments",
     "InvalidDefinition",
     "InvalidSchema",
+    "LazyTool",
     "NotAvailable",
     "NotFound",
     "NotReady",

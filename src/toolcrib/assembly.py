@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from toolcrib import eager
 from toolcrib.arguments import encode
@@ -20,38 +20,30 @@ from toolcrib.content import ToolCall, ToolResult
 from toolcrib.crossing import call_across
 from toolcrib.discovery.fields import document_of
 from toolcrib.discovery.index import Index
+from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.ranker import Ranker
+from toolcrib.discovery.ranker import Closes, Ranker
+from toolcrib.discovery.saved import view_of
 from toolcrib.discovery.search_tool import search_tool
-from toolcrib.errors import Conflict, InvalidDefinition, NotAvailable
+from toolcrib.discovery.visible import View
+from toolcrib.errors import NotAvailable
 from toolcrib.executor import Executor
-from toolcrib.function import tool
 from toolcrib.limits import ToolLimits
+from toolcrib.opening import OWN, Item, Opening, sources_of
 from toolcrib.output import Delivery
 from toolcrib.policy import Policies, Policy
 from toolcrib.principal import LOCAL, Principal
 from toolcrib.redact import Redactor
 from toolcrib.registry import Change, Registry
 from toolcrib.session import Session
-from toolcrib.sources.contract import Source
-from toolcrib.sources.functions import FunctionSource
-from toolcrib.tool import Tool
 
 if TYPE_CHECKING:
+    from toolcrib.providers.history import Message
     from toolcrib.spill import SpillStore
 
 __all__ = ["Assembly", "Item"]
 
 logger = logging.getLogger("toolcrib.assembly")
-
-Item: TypeAlias = Tool | Source | Callable[..., Any]
-"""A tool, a source of tools, or a plain function, which becomes a tool."""
-
-OPEN_PATIENCE = 5.0
-"""Seconds `open` waits for the first attempt of every source; slower ones publish later."""
-
-OWN = "toolcrib"
-PROGRAM = "program"
 
 
 class Assembly:
@@ -60,8 +52,7 @@ class Assembly:
     Without more it is static: every tool in every round, no middleware. `dynamic` turns discovery
     on; `middlewares` stand outermost first; `policies` holds records by tool name or pattern.
     `spill` keeps the whole text of results that were cut and adds `read_tool_result`; `redactor`
-    masks known secrets in results, errors and logs. `ranker` finds tools for `tool_search`: by
-    default the lexical `discovery.index.Index`.
+    masks known secrets in results, errors and logs.
     Open it with `async with`. The registry may be changed from any thread; other threads call
     through `call_sync`.
     """
@@ -76,11 +67,10 @@ class Assembly:
         limits: ToolLimits = ToolLimits(),
         principal: Principal = LOCAL,
         registry: Registry | None = None,
-        ranker: Ranker | None = None,
         spill: SpillStore | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        self.sources = _sources(items)
+        self.sources = sources_of(items)
         self.dynamic = dynamic
         self.limits = limits
         self.principal = principal
@@ -88,12 +78,13 @@ class Assembly:
         self.registry.govern(
             Policies(policies) if dynamic is None else dynamic.policies(policies or {})
         )
+        self._sources = Opening(self.sources, self.registry)
         self.spill = spill
         self.executor = Executor(self.registry, middlewares, delivery=Delivery(spill, redactor))
-        self._ranker = ranker
+        self._ranker: Ranker | None = None
         self._is_followed = False
+        self._lookup = Lookup(self.registry, lambda: self.ranker)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._opening: dict[asyncio.Task[None], Source] = {}
         self._call_ids = itertools.count(1)
         self._closed = False
 
@@ -114,36 +105,12 @@ class Assembly:
                 from toolcrib.spill import read_tool  # files: only for those who use it
 
                 self.registry.add(read_tool(self.spill), OWN)
-            for source in self.sources:
-                self._opening[asyncio.create_task(self._open(source))] = source
-            await self._first_attempts()
+            await self._sources.open()
             self._warn_of_crowding()
         except BaseException:
             await self.close()
             raise
         return self
-
-    async def _open(self, source: Source) -> None:
-        def publish(tools: Iterable[Tool]) -> Change:
-            return self.registry.publish(source.name, tools)
-
-        await source.open(publish)
-
-    async def _first_attempts(self) -> None:
-        if not self._opening:
-            return
-        done, slow = await asyncio.wait(
-            self._opening, timeout=OPEN_PATIENCE, return_when=asyncio.FIRST_EXCEPTION
-        )
-        for task in done:
-            if (error := task.exception()) is not None:
-                raise error
-        for task in slow:
-            task.add_done_callback(self._opened_late)
-
-    def _opened_late(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("source %r gave up: %s", self._opening[task].name, error, exc_info=error)
 
     def _warn_of_crowding(self) -> None:
         """Always tools that alone exceed a round's budget leave no room for what is found."""
@@ -163,29 +130,18 @@ class Assembly:
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Waits until every source has what the host cannot do without: its `required` servers.
         Raises `NotReady` after `timeout` seconds, `ConfigurationError` where one gave up."""
-        waits = [asyncio.ensure_future(source.wait_ready(timeout)) for source in self.sources]
-        try:
-            await asyncio.gather(*waits)  # raises the first fault itself, not a group of one
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await self._sources.wait_ready(timeout)
 
     async def close(self) -> None:
         """Ends the sources, the last first, then withdraws and closes every tool. Safe twice."""
         if self._closed:
             return
         self._closed = True
-        for task in self._opening:
-            task.cancel()
-        if self._opening:
-            await asyncio.wait(self._opening)
-        for source in reversed(self.sources):
-            try:
-                await source.close()
-            except Exception:
-                logger.exception("closing source %r failed", source.name)
+        await self._sources.close()
         self.registry.close()
         await self.registry.closer.drain()
+        if isinstance(self._ranker, Closes):
+            await asyncio.to_thread(self._ranker.close)
         self.executor.close()
         if self._loop is not None:
             eager.dismiss(self._loop)
@@ -210,7 +166,8 @@ class Assembly:
     def ranker(self) -> Ranker:
         """What finds tools, over all of them; kept up to date from its first use on."""
         if self._ranker is None:
-            self._ranker = Index()
+            make = self.dynamic.ranker if self.dynamic is not None else None
+            self._ranker = Index() if make is None else make()
         if not self._is_followed:
             self._is_followed = True
             ranker = self._ranker
@@ -219,13 +176,37 @@ class Assembly:
 
     def session(self, *, principal: Principal | None = None, id: str = "") -> Session:
         """A new conversation of `principal` (default: the assembly's own)."""
+        return self._session(principal, View(), id)
+
+    def resume(
+        self, state: Mapping[str, Any], *, principal: Principal | None = None, id: str = ""
+    ) -> Session:
+        """A conversation as `Session.state()` described it, of any assembly with these tools; what
+        it sends next is what it would have sent there. Raises `InvalidDefinition` for anything that
+        is not such a state."""
+        return self._session(principal, view_of(state), id)
+
+    def resume_from(
+        self, messages: Iterable[Message], *, principal: Principal | None = None, id: str = ""
+    ) -> Session:
+        """A conversation as its transcript shows it, where no state was kept (see `replay`). Raises
+        `NotAvailable` where the assembly is not dynamic."""
+        if self.dynamic is None:
+            raise NotAvailable("a static assembly has no state to derive: use session()")
+        from toolcrib.replay import replayed  # transcripts: only for those who keep nothing else
+
+        owner = principal or self.principal
+        return self._session(owner, replayed(messages, self.catalog, self.dynamic, owner), id)
+
+    def _session(self, principal: Principal | None, view: View, id: str) -> Session:
         return Session(
             self.registry,
             self.executor,
             principal=principal or self.principal,
             dynamic=self.dynamic,
-            ranker=lambda: self.ranker,
+            lookup=self._lookup,
             limits=self.limits,
+            view=view,
             id=id,
         )
 
@@ -264,27 +245,6 @@ class Assembly:
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self.catalog)} tools from {len(self.sources)} sources>"
-
-
-def _sources(items: Iterable[Item]) -> tuple[Source, ...]:
-    tools: list[Tool] = []
-    sources: list[Source] = []
-    for item in items:
-        if isinstance(item, Source):
-            sources.append(item)
-        elif isinstance(item, Tool):
-            tools.append(item)
-        elif callable(item):
-            tools.append(tool(item))
-        else:
-            raise InvalidDefinition(f"{item!r} is neither a tool, a source nor a function")
-    if tools:
-        sources.insert(0, FunctionSource(tools, name=PROGRAM))
-    names = [OWN, *(source.name for source in sources)]
-    for name in names:
-        if names.count(name) > 1:
-            raise Conflict(f"two sources are named {name!r}: give one of them another name")
-    return tuple(sources)
 
 
 def _follow(ranker: Ranker, change: Change) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from toolcrib.definition import ToolDefinition
 from toolcrib.errors import NotFound
+from toolcrib.lazy import LazyTool
 from toolcrib.names import NearNames
 from toolcrib.policy import NO_POLICY, Policies, Policy
 from toolcrib.tool import Tool
@@ -30,6 +31,7 @@ class Entry:
         "original",
         "owner",
         "policy",
+        "real",
         "source",
         "tool",
         "withdrawn",
@@ -37,11 +39,13 @@ class Entry:
 
     def __init__(self, tool: Tool, owner: str, policies: Policies) -> None:
         self.tool = tool
+        self.real: Tool = (tool.loaded or tool) if isinstance(tool, LazyTool) else tool
+        """What is executed: the tool itself, or what a lazy one has become."""
         self.definition: ToolDefinition = tool.definition
         self.name = self.definition.name
         self.owner = owner
-        self.source: str = getattr(tool, "source", "") or owner
-        self.original: str = getattr(tool, "original", self.name)
+        self.source: str = getattr(self.real, "source", "") or owner
+        self.original: str = getattr(self.real, "original", self.name)
         own = getattr(tool, "policy", NO_POLICY)
         self.policy: Policy = policies.of(self.name, own if isinstance(own, Policy) else NO_POLICY)
         self.open_to_all = not self.policy.scopes

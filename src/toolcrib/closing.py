@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from toolcrib.catalog import Entry
+from toolcrib.tool import closer_of
 
 __all__ = ["Closer"]
 
@@ -41,7 +42,7 @@ class Closer:
         entries = [entry for entry in entries if not entry.withdrawn]
         for entry in entries:
             entry.withdrawn = True
-        closeable = [entry for entry in entries if _close_of(entry) is not None]
+        closeable = [entry for entry in entries if closer_of(entry.tool) is not None]
         if not closeable:
             return
         loop = self._loop
@@ -85,18 +86,9 @@ class Closer:
                 await asyncio.sleep(0.01)
 
 
-def _close_of(entry: Entry) -> Callable[[], object] | None:
-    tool = entry.tool
-    return (
-        getattr(tool, "on_close", None)
-        or getattr(tool, "aclose", None)
-        or getattr(tool, "close", None)
-    )
-
-
 async def _close(entry: Entry) -> None:
     try:
-        close = _close_of(entry)
+        close = closer_of(entry.tool)
         done = close() if close is not None else None
         if inspect.isawaitable(done):
             await done

@@ -11,6 +11,7 @@
     ├── NotAvailable         it exists, but cannot be used now: closed, down, withdrawn
     ├── NotReady             a source did not become ready in the time given
     ├── Denied               an authorisation said no; its text is written for the model
+    ├── MissingExtra         an optional part is not installed; says what to install
     ├── ConfigurationError   a deployment file that cannot be built; carries every problem found
     └── ToolError            raised BY a tool, to speak to the model
 
@@ -30,6 +31,7 @@ __all__ = [
     "InvalidArguments",
     "InvalidDefinition",
     "InvalidSchema",
+    "MissingExtra",
     "NotAvailable",
     "NotFound",
     "NotReady",
@@ -76,6 +78,10 @@ class NotReady(ToolcribError, TimeoutError):
 class Denied(ToolcribError, PermissionError):
     """An authorisation said no. A manifest entry's `authorize` raises it; its text is shown to the
     model, so it says what is missing and never who else may."""
+
+
+class MissingExtra(ToolcribError, ImportError):
+    """An optional part, or what it needs, is not installed; the text says what to do."""
 
 
 class ToolError(ToolcribError):

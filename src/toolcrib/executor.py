@@ -18,8 +18,10 @@ from toolcrib.bounded import inherited_deadline
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.chain import Invocation, Middleware, compose
 from toolcrib.content import FailureKind, ToolCall, ToolResult
+from toolcrib.errors import NotAvailable
 from toolcrib.failures import failure_of
 from toolcrib.format import formatted
+from toolcrib.loading import loaded_entry
 from toolcrib.manifest import Stages, authorized, stages_of
 from toolcrib.output import AS_IT_IS, Delivery
 from toolcrib.policy import may_use
@@ -111,7 +113,11 @@ class Executor:
             return self._refuse(call, self._not_found(call.name, principal))
         plan = self._plans.get(entry.name)
         if plan is None or plan.entry is not entry:
-            plan = self._plan(entry)
+            try:
+                plan = self._plan(await loaded_entry(entry, self._registry))
+            except NotAvailable as error:
+                return self._refuse(call, self._failure(entry, error))
+            entry = plan.entry
         repairs: tuple[str, ...] = ()
         try:
             prepared = plan.parse(call.arguments)
@@ -181,7 +187,10 @@ class Executor:
             self._plans.pop(entry.name, None)
 
     def _plan(self, entry: Entry) -> _Plan:
-        stages = stages_of(entry.tool)
+        known = self._plans.get(entry.name)
+        if known is not None and known.entry is entry:
+            return known
+        stages = stages_of(entry.real)
         run = runner(entry, stages, self.threads, self._delivery)
         if self._middlewares:
             chain = compose(self._middlewares, lambda inv: run(inv.context, inv.prepared))

@@ -15,7 +15,7 @@ from toolcrib.definition import ToolDefinition
 from toolcrib.errors import ToolcribError
 from toolcrib.providers.history import Answers, Assistant, Message, User
 from toolcrib.session import Session
-from toolcrib.turn import Round, Turn
+from toolcrib.turn import Approve, Round
 
 __all__ = [
     "NO_RECOVERY",
@@ -93,7 +93,7 @@ class TextCame:
 
 @dataclass(frozen=True, slots=True)
 class CallsMade:
-    """The response is valid; these calls are about to run."""
+    """The response is valid; these calls are about to be asked for, if anybody is, and to run."""
 
     calls: tuple[ToolCall, ...]
 
@@ -119,13 +119,15 @@ async def run(
     *,
     recovery: Recovery = NO_RECOVERY,
     on_event: Callable[[Event], None] = _nobody,
+    approve: Approve | None = None,
 ) -> Assistant:
     """One user turn: appends to `messages` until a response calls nothing, and returns that one.
 
     `messages` ends with what the user said, and only ever grows by whole steps, so it can be sent
-    again whatever happens. Raises `ToolLimitError` when the turn's limits are exceeded,
-    `UndefinedTool` for a call that its round did not send (after `recovery`, if any),
-    `InvalidProviderResponse`, and whatever the model raises.
+    again whatever happens. `approve` is asked before calls run (`Round.execute`). Raises
+    `ToolLimitError` when the turn's limits are exceeded, `UndefinedTool` for a call that its round
+    did not send (after `recovery`, if any), `InvalidProviderResponse`, and whatever the model or
+    `approve` raises.
     """
     feedback: list[Message] = []
     recovered = number = 0
@@ -148,7 +150,7 @@ async def run(
                 round.accept()
                 messages.append(said)
                 return said
-            await _step(turn, round, said, messages, on_event)
+            await _step(round, said, messages, on_event, approve)
 
 
 def _offender(round: Round, said: Assistant) -> ToolCall | None:
@@ -160,15 +162,15 @@ def _offender(round: Round, said: Assistant) -> ToolCall | None:
 
 
 async def _step(
-    turn: Turn,
     round: Round,
     said: Assistant,
     messages: list[Message],
     on_event: Callable[[Event], None],
+    approve: Approve | None,
 ) -> None:
     on_event(CallsMade(said.calls))
-    results = tuple(await round.execute(said.calls))
-    if turn.closed:
+    results = tuple(await round.execute(said.calls, approve=approve))
+    if round.turn.closed:
         raise ToolLimitError(results[0].text)
     messages += [said, Answers(results)]
     on_event(ResultsCame(results))

@@ -96,6 +96,17 @@ class Registry:
         self.closer.retire((before,))
         return change
 
+    def refresh(self, tool: Tool) -> Change:
+        """Takes the definition and policy of a tool that is registered here anew: a lazy one has
+        become what it stood for. Place and owner stay, nothing is closed. Changes nothing where the
+        tool is no longer here, or says what it said before."""
+        with self._lock:
+            before = self._catalog.get(tool.definition.name)
+            is_news = before is not None and before.definition is not tool.definition
+            if before is None or before.tool is not tool or not is_news:
+                return Change(self._catalog)
+            return self._swap(replaced=(self._entry(tool, before.owner),))
+
     def remove(self, name: str) -> Change:
         """Withdraws the tool of that name, whoever owns it; unknown names are ignored. Calls that
         begin later answer `not_available`; it is closed when those in flight have ended."""

@@ -34,7 +34,7 @@ def runner(entry: Entry, stages: Stages, threads: ThreadPool, delivery: Delivery
     a default for all tools is the time-out middleware's."""
     execute = stages.execute if stages.is_async else _in_thread(stages, threads)
     parse_output = stages.parse_output
-    is_strict: object = getattr(entry.tool, "strict_output", False)
+    is_strict: object = getattr(entry.real, "strict_output", False)
     short, deliver = delivering(entry.definition, delivery, is_strict=is_strict is True)
     own = Limit(entry.policy.timeout) if entry.policy.timeout else None
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from toolcrib.arguments import encode
 from toolcrib.catalog import Catalog, Entry
 from toolcrib.content import ToolCall, ToolResult
+from toolcrib.discovery.eviction import after_call, after_round, at_turn, taking_in
+from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.pool import admit, age, is_discoverable
-from toolcrib.discovery.ranker import LearningRanker, Ranker, searched_by
+from toolcrib.discovery.pool import is_discoverable
+from toolcrib.discovery.saved import saved
 from toolcrib.discovery.search_tool import Found, Hit, Reason
 from toolcrib.discovery.visible import View, visible
 from toolcrib.errors import NotAvailable
@@ -26,6 +28,7 @@ from toolcrib.limits import ToolLimits
 from toolcrib.policy import may_use
 from toolcrib.principal import Principal
 from toolcrib.registry import Registry
+from toolcrib.report import Sent
 from toolcrib.tool import ProgressHandler
 from toolcrib.turn import Turn
 
@@ -46,8 +49,9 @@ class Session:
         *,
         principal: Principal,
         dynamic: Dynamic | None = None,
-        ranker: Callable[[], Ranker],
+        lookup: Lookup,
         limits: ToolLimits = ToolLimits(),
+        view: View = View(),
         id: str = "",
     ) -> None:
         self.id = id or uuid.uuid4().hex
@@ -56,10 +60,11 @@ class Session:
         self.dynamic = dynamic
         self.executor = executor
         self._registry = registry
-        self._ranker = ranker
-        self._view = View()
+        self._lookup = lookup
+        self._view = view
         self._call_ids = itertools.count(1)
-        self._static: tuple[Catalog | None, tuple[str, ...]] = (None, ())
+        self._static: tuple[int, tuple[str, ...]] = (-1, ())
+        self._sent = Sent((), (), dynamic=dynamic)
         self._led: dict[str, str] = {}  # tools in the pool → the query that led to them, until used
 
     @property
@@ -67,13 +72,22 @@ class Session:
         """What the conversation has in view: a frozen value."""
         return self._view
 
+    def state(self) -> dict[str, Any]:
+        """What the conversation has in view, as a JSON object for `Assembly.resume`: names and
+        counts, no definitions, no secrets. Limits of a turn under way are not in it."""
+        return saved(self._view)
+
     @property
     def catalog(self) -> Catalog:
         """The current catalogue of the assembly, not of this session."""
         return self._registry.catalog
 
     def turn(self, limits: ToolLimits | None = None) -> Turn:
-        """A new user turn, with its own count of iterations and calls."""
+        """A new user turn, with its own count of iterations and calls. Where the pool is kept as
+        it is within a turn (`never-in-turn`), what is idle leaves now."""
+        if self.dynamic is not None:
+            pool = at_turn(self._view.pool, self._registry.catalog, self.dynamic)
+            self._view = self._view.released(pool)
         return Turn(self, limits or self.limits)
 
     def require(self, *names: str) -> None:
@@ -84,7 +98,7 @@ class Session:
             pool = replace(self._view.pool, seq=self._view.pool.seq + 1)
             required = {**self._view.required, **dict.fromkeys(new, pool.seq)}
             self._view = replace(self._view, pool=pool, required=required)
-            self._static = (None, ())
+            self._static = (-1, ())
 
     async def call(
         self, name: str, /, arguments: Mapping[str, Any] | str | None = None, **kwargs: Any
@@ -114,22 +128,25 @@ class Session:
             on_executed=self._executed if self.dynamic is not None else None,
         )
         if call.name in self._led and not result.is_error:
-            self._teach(call.name)
+            self._lookup.teach(self._led.pop(call.name), call.name)
         return result
 
-    def search(self, query: str, limit: int) -> Found:
+    async def search(self, query: str, limit: int) -> Found:
         """Finds at most `limit` discoverable tools for `query` and takes them into the pool, best
-        first. Raises `NotAvailable` where the assembly is not dynamic."""
-        dynamic, catalog = self._dynamic(), self._registry.catalog
-
-        def accept(name: str) -> bool:
-            entry = catalog.get(name)
-            return entry is not None and is_discoverable(entry) and self._may_use(entry)
-
-        most = min(limit, dynamic.pool_caps.max_tools)
-        searched = searched_by(self._ranker(), query, most, accept)
-        hits = tuple(Hit(h.name, _described(catalog, h.name), h.score) for h in searched.hits)
-        found = replace(self._discover(query, hits, catalog), corrected=searched.corrected)
+        first; lazy ones among them are loaded. Raises `NotAvailable` where the assembly is not
+        dynamic."""
+        dynamic = self._dynamic()
+        ranked = await self._lookup.ranked(query, limit, dynamic, self._may_find)
+        before, refused = self._view.pool.tools, dict[str, Reason]()
+        most, admitted = dynamic.discovery.max_admitted, self._view.admitted
+        new = [h.name for h in ranked.hits if h.name not in before and h.name not in ranked.failing]
+        if most:
+            refused |= dict.fromkeys(new[max(most - admitted, 0) :], "admission_budget")
+        refused |= dict.fromkeys(ranked.failing, "load_failed")
+        found = self._discover(query, ranked.hits, refused)
+        found = replace(found, corrected=ranked.corrected)
+        came = sum(1 for name in new if name in self._view.pool.tools)
+        self._view = replace(self._view, admitted=admitted + came)
         led = {**self._led, **dict.fromkeys(found.exposed, query)}
         self._led = {name: led[name] for name in led if name in self._view.pool.tools}
         return found
@@ -148,61 +165,62 @@ class Session:
                 refused.append((name, "not_discoverable"))
             else:
                 hits.append(Hit(name, entry.definition.description, 0.0))
-        found = self._discover("", tuple(hits), catalog)
+        found = self._discover("", tuple(hits), {})
         return replace(found, failed=(*found.failed, *refused))
 
-    def _discover(self, query: str, hits: tuple[Hit, ...], catalog: Catalog) -> Found:
-        caps = self._dynamic().pool_caps
-        pool, evicted = admit(self._view.pool, [h.name for h in hits], catalog, caps)
+    def _discover(self, query: str, hits: tuple[Hit, ...], refused: Mapping[str, Reason]) -> Found:
+        catalog = self._registry.catalog
+        names = [hit.name for hit in hits if hit.name not in refused]
+        pool, evicted = taking_in(self._view.pool, names, catalog, self._dynamic())
         self._view = replace(self._view, pool=pool)
         gone = tuple(name for name in evicted if name not in {h.name for h in hits})
-        return self.settled(Found(query, hits, evicted=gone), catalog)
+        return self.settled(Found(query, hits, evicted=gone, refused=refused), catalog)
 
     def settled(self, found: Found, catalog: Catalog | None = None) -> Found:
         """A search's answer as the pool stands now: `exposed` is what the next round sends."""
         names = self._visible(catalog or self._registry.catalog)
         return found.settled(frozenset(names), self._view.pool.tools)
 
-    def send(self, catalog: Catalog) -> tuple[str, ...]:
-        """The names a round that begins now sends; fixes their wire order. Ages nothing."""
+    def send(self, catalog: Catalog) -> Sent:
+        """What a round that begins now sends; fixes its wire order. Ages nothing."""
         names = self._visible(catalog)
-        self._view = self._view.sending(names, catalog)
-        return names
+        before, view = self._sent, self._view.sending(names, catalog)
+        if self.dynamic is not None and self.dynamic.discovery.evict == "never-in-turn":
+            view = view.holding(names)
+        is_same = view is self._view and before.names == names
+        definitions = before.definitions if is_same else catalog.select(names)
+        self._view = view
+        self._sent = Sent(
+            names, definitions, before.definitions, view.pool.tools, view.admitted, self.dynamic
+        )
+        return self._sent
 
     def accepted(self) -> None:
         """A response to what was sent is valid: the pool ages by one round."""
         if self.dynamic is not None:
-            idle, caps = self.dynamic.discovery.idle_rounds, self.dynamic.pool_caps
-            pool = age(self._view.pool, idle, self._registry.catalog, caps)
-            self._view = replace(self._view, pool=pool)
+            pool = after_round(self._view.pool, self._registry.catalog, self.dynamic)
+            self._view = replace(self._view, pool=pool, admitted=0)
 
     def _executed(self, name: str) -> None:
-        dynamic = self._dynamic()
-        pool, _ = admit(self._view.pool, (name,), self._registry.catalog, dynamic.pool_caps)
+        pool = after_call(self._view.pool, name, self._registry.catalog, self._dynamic())
         if pool is not self._view.pool:
-            self._view = replace(self._view, pool=pool)
-
-    def _teach(self, name: str) -> None:
-        query, ranker = self._led.pop(name), self._ranker()
-        if isinstance(ranker, LearningRanker):
-            ranker.note(query, name)
+            self._view = self._view.with_pool(pool)
 
     def _visible(self, catalog: Catalog) -> tuple[str, ...]:
         if self.dynamic is None:
             return self._everything(catalog)
-        caps = self.dynamic.pool_caps
-        return visible(catalog, self._view, self.dynamic.budget.caps, caps, self.principal)
+        return visible(catalog, self._view, self.dynamic, self.principal)
 
     def _everything(self, catalog: Catalog) -> tuple[str, ...]:
         """All tools, what was sent before first: O(catalogue), but once per revision only."""
         seen, names = self._static
-        if seen is not catalog:
+        if seen != catalog.revision:
             may = [e.name for e in catalog if self._may_use(e) and self._is_shown(e)]
             known = set(may)
             before = [name for name in self._view.sent if name in known]
             sent = set(before)
             names = (*before, *(name for name in may if name not in sent))
-            self._static = (catalog, names)
+            self._static = (catalog.revision, names)
         return names
 
     def _is_shown(self, entry: Entry) -> bool:
@@ -210,6 +228,9 @@ class Session:
 
     def _may_use(self, entry: Entry) -> bool:
         return may_use(self.principal, entry.policy)
+
+    def _may_find(self, entry: Entry) -> bool:
+        return is_discoverable(entry) and self._may_use(entry)
 
     def _dynamic(self) -> Dynamic:
         if self.dynamic is None:
@@ -220,8 +241,3 @@ class Session:
         return (
             f"<Session {self.id[:8]} of {self.principal.id!r}, {len(self._view.sent)} tools sent>"
         )
-
-
-def _described(catalog: Catalog, name: str) -> str:
-    entry = catalog.get(name)
-    return entry.definition.description if entry is not None else ""

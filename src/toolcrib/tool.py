@@ -23,6 +23,7 @@ __all__ = [
     "ProgressHandler",
     "SessionInfo",
     "Tool",
+    "closer_of",
 ]
 
 
@@ -42,6 +43,16 @@ class Tool(Protocol):
     def definition(self) -> ToolDefinition: ...
 
     async def execute(self, ctx: CallContext, arguments: str) -> ToolResult | str: ...
+
+
+def closer_of(tool: Tool) -> Callable[[], object] | None:
+    """What closes `tool`: its `on_close`, `aclose` or `close`, the first there is; may be async."""
+    found: Callable[[], object] | None = (
+        getattr(tool, "on_close", None)
+        or getattr(tool, "aclose", None)
+        or getattr(tool, "close", None)
+    )
+    return found
 
 
 class SessionInfo(Protocol):

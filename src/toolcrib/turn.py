@@ -6,11 +6,10 @@ searching are the session's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from toolcrib.batch import run_batch
 from toolcrib.catalog import Catalog
@@ -20,11 +19,12 @@ from toolcrib.discovery.policy import SEARCH_TOOL
 from toolcrib.discovery.search_tool import Found, found_result
 from toolcrib.executor import Executor
 from toolcrib.limits import ToolLimits
+from toolcrib.report import RoundReport, Sent, Used, report_of
 
-__all__ = ["Conversation", "Round", "Turn", "Verdict"]
+__all__ = ["Approve", "Conversation", "Round", "Turn", "Verdict"]
 
-BYTES_PER_TOKEN = 4
-"""An estimate only; a model's own tokenizer differs."""
+Approve: TypeAlias = Callable[[ToolCall, ToolDefinition], Awaitable[str]]
+"""Asked before a call runs: blank lets it go on, any other text is why not, told to the model."""
 
 
 class Conversation(Protocol):
@@ -36,7 +36,7 @@ class Conversation(Protocol):
     @property
     def executor(self) -> Executor: ...
 
-    def send(self, catalog: Catalog) -> tuple[str, ...]: ...
+    def send(self, catalog: Catalog) -> Sent: ...
 
     def accepted(self) -> None: ...
 
@@ -62,7 +62,13 @@ class Turn:
         self.limits = limits
         self.iterations = 0
         self.calls = 0
+        self.searches = 0
         self.closed = False
+
+    @property
+    def used(self) -> Used:
+        """What of the limits is used so far."""
+        return Used(self.iterations, self.calls, self.searches)
 
     def round(self) -> Round:
         """A new model request: what the model may see and call now. Ages nothing."""
@@ -86,6 +92,16 @@ class Turn:
         self.closed = True
         return over
 
+    def take_search(self) -> str:
+        """Counts one search; says what it exceeds, blank for nothing."""
+        if self.searches >= self.limits.searches:
+            return (
+                f"this turn has used its {self.limits.searches} searches: use the tools you have,"
+                " or say what is missing"
+            )
+        self.searches += 1
+        return ""
+
     def close(self) -> None:
         """No further calls in this turn."""
         self.closed = True
@@ -105,17 +121,15 @@ class Turn:
 class Round:
     """One model request: the definitions it sends, and the calls that answer it."""
 
-    def __init__(self, turn: Turn, catalog: Catalog, names: tuple[str, ...]) -> None:
+    def __init__(self, turn: Turn, catalog: Catalog, sent: Sent) -> None:
         self.turn = turn
         self.catalog = catalog
-        self.names = names
+        self.names = sent.names
         """The names sent, in wire order."""
-        self._accepted = False
-
-    @cached_property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
+        self.definitions: tuple[ToolDefinition, ...] = sent.definitions
         """What to send, in wire order."""
-        return self.catalog.select(self.names)
+        self._sent = sent
+        self._accepted = False
 
     @property
     def bytes(self) -> int:
@@ -124,8 +138,13 @@ class Round:
 
     @property
     def tokens(self) -> int:
-        """An estimate of the tokens the definitions cost: a quarter of their bytes."""
-        return self.bytes // BYTES_PER_TOKEN
+        """The tokens of the definitions sent: an estimate unless the budget has a counter."""
+        return self.report().tokens
+
+    def report(self) -> RoundReport:
+        """What this round sends and what that costs, against the round before it and the budgets;
+        of the turn's limits, what is used by now."""
+        return report_of(self._sent, self.turn.used, self.turn.limits)
 
     def check(self, calls: Sequence[ToolCall]) -> Verdict:
         """Whether every call names a tool that this round sent; changes nothing (rule A8.1)."""
@@ -153,13 +172,18 @@ class Round:
             self.turn.session.accepted()
         return verdict
 
-    async def execute(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+    async def execute(
+        self, calls: Sequence[ToolCall], *, approve: Approve | None = None
+    ) -> list[ToolResult]:
         """The result of every call, in their order; accepts the response first if `accept` did not.
 
         If one names a tool that was not sent, none runs. Over a limit of the turn every call is
-        `limited` and the turn is closed. What a search promises is settled when all have ended.
+        `limited` and the turn is closed. Then `approve` is asked for every call before any runs:
+        one it refuses is `denied`, what it raises passes through and none runs. What a search
+        promises is settled when all have ended.
         """
         session, executor = self.turn.session, self.turn.session.executor
+        calls = tuple(calls)  # what was asked for is what runs, whatever becomes of the list
         verdict = self.check(calls)
         if not verdict.accepted:
             return [executor.refuse(call, kind, text) for call, kind, text in verdict.refused]
@@ -168,9 +192,31 @@ class Round:
         self.accept(calls)
         if not calls:
             return []
-        run = partial(session.execute, catalog=self.catalog)
-        results = await run_batch(calls, run, self.turn.limits.parallel)
-        return [_settled(session, result) for result in results]
+        barred = await self._barred(calls, approve)
+        refused = {at: executor.refuse(calls[at], *why) for at, why in barred.items()}
+        allowed = [call for at, call in enumerate(calls) if at not in refused]
+        ran = iter(await run_batch(allowed, self._run, self.turn.limits.parallel))
+        return [
+            refused[at] if at in refused else _settled(session, next(ran))
+            for at in range(len(calls))
+        ]
+
+    async def _barred(
+        self, calls: Sequence[ToolCall], approve: Approve | None
+    ) -> dict[int, tuple[FailureKind, str]]:
+        """By their places, the calls that do not run, and why: searches over the limit, and what
+        `approve` refuses, asked one after another in the order of the calls (rule C13)."""
+        sent = {} if approve is None else dict(zip(self.names, self.definitions, strict=True))
+        barred: dict[int, tuple[FailureKind, str]] = {}
+        for at, call in enumerate(calls):
+            if call.name == SEARCH_TOOL and (over := self.turn.take_search()):
+                barred[at] = "limited", f"not run: {over}"
+            elif approve is not None and (why := await approve(call, sent[call.name])).strip():
+                barred[at] = "denied", why
+        return barred
+
+    async def _run(self, call: ToolCall) -> ToolResult:
+        return await self.turn.session.execute(call, catalog=self.catalog)
 
     def __repr__(self) -> str:
         return f"<Round of {len(self.names)} tools, {self.bytes} bytes>"

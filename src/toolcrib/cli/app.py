@@ -10,6 +10,7 @@ import typer
 
 from toolcrib.cli import chat as chatting
 from toolcrib.cli import commands
+from toolcrib.cli.approving import Approving
 from toolcrib.cli.exits import Exit, guarded
 
 __all__ = ["main"]
@@ -116,6 +117,15 @@ def chat(
     json: Annotated[bool, typer.Option("--json", help="Every event as a line of JSON")] = False,
     assembly: Name = None,
     scope: Scopes = None,
+    approve: Annotated[
+        Approving | None,
+        typer.Option(
+            help="Which calls you are asked about before they run. writes: of every tool that does"
+            " not say it only reads; all: every one but tool_search. Default: writes where the"
+            " input is a terminal, none otherwise",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Converses with a model that has the file's tools. Ctrl-C cancels what runs, twice ends."""
     guarded(
@@ -127,6 +137,7 @@ def chat(
             system=system,
             scopes=tuple(scope or ()),
             json=json,
+            approve=approve,
         )
     )
 

@@ -1,6 +1,7 @@
 """`toolcrib chat`: a conversation in the terminal, led by `loop` with a model of `models`.
 
-Takes lines and interrupts, and decides what becomes of a turn; what is seen is `chat_screen`'s.
+Takes lines and interrupts, and decides what becomes of a turn; what is seen is `chat_screen`'s,
+which calls a person is asked for, `approving`'s.
 Ctrl-C cancels the turn that runs and keeps the session; a second one, or the end of the input,
 ends.
 """
@@ -14,13 +15,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolcrib.cli.approving import Approver, Approving
 from toolcrib.cli.chat_input import Lines
 from toolcrib.cli.chat_screen import JsonLines, Screen, Shows
 from toolcrib.cli.commands import READY_PATIENCE
 from toolcrib.cli.exits import Exit
 from toolcrib.deploy import load
 from toolcrib.errors import ConfigurationError, ToolcribError
-from toolcrib.loop import Model, Recovery, run
+from toolcrib.loop import Event, Model, Recovery, run
 from toolcrib.models import MissingExtra, model_named
 from toolcrib.models.streaming import StreamingModel
 from toolcrib.principal import Principal
@@ -42,14 +44,19 @@ async def chat(
     system: str,
     scopes: tuple[str, ...],
     json: bool,
+    approve: Approving | None,
 ) -> Exit:
-    """Converses until the input ends. The exit code says whether a turn failed."""
+    """Converses until the input ends. The exit code says whether a turn failed. Without `approve`,
+    a terminal is asked about writes, a script about nothing."""
+    is_terminal = bool(sys.stdin) and sys.stdin.isatty()
+    which = approve or (Approving.WRITES if is_terminal else Approving.NONE)
     async with _model(spec, base_url, system) as model, load(file).build(name) as assembly:
         await assembly.wait_ready(READY_PATIENCE)
         principal = Principal("cli", scopes=frozenset(scopes))
         lines = Lines(sys.stdin.fileno() if sys.stdin else NO_INPUT)
-        show = JsonLines() if json else Screen(is_prompting=bool(sys.stdin) and sys.stdin.isatty())
-        talk = _Talk(assembly.session(principal=principal), model, show)
+        show = JsonLines() if json else Screen(is_prompting=is_terminal)
+        approver = Approver(which, show, lines)
+        talk = _Talk(assembly.session(principal=principal), model, show, approver)
         interrupts = _Interrupts(show)
         with interrupts.listening():
             await _converse(talk, lines, interrupts)
@@ -68,11 +75,12 @@ def _model(spec: str, base_url: str | None, system: str) -> StreamingModel:
 class _Talk:
     """The conversation. A turn from which nothing came, not even a step, leaves no trace in it."""
 
-    def __init__(self, session: Session, model: Model, show: Shows) -> None:
+    def __init__(self, session: Session, model: Model, show: Shows, approver: Approver) -> None:
         self.show = show
         self.has_failed = False
         self._session = session
         self._model = model
+        self._approver = approver
         self._messages: list[Message] = []
 
     async def turn(self, line: str) -> None:
@@ -84,7 +92,8 @@ class _Talk:
                 self._model,
                 self._messages,
                 recovery=Recovery(),
-                on_event=self.show.event,
+                on_event=self._event,
+                approve=self._approver,
             )
         except ToolcribError as error:
             self.has_failed = True
@@ -94,6 +103,10 @@ class _Talk:
         finally:
             if self._messages[-1] is asked:
                 self._messages.pop()
+
+    def _event(self, event: Event) -> None:
+        self._approver.event(event)
+        self.show.event(event)
 
 
 class _Interrupts:

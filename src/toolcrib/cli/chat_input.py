@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 
@@ -26,12 +27,27 @@ class Lines:
         self._wanted = threading.Semaphore(0)
         self._rest = b""
         self._is_over = False
+        self._is_awaited = False
         threading.Thread(target=self._serve, name="toolcrib-stdin", daemon=True).start()
 
     async def next(self) -> str | None:
-        """The next line, without its end; None once there are no more."""
-        self._wanted.release()
-        return await self._queue.get()
+        """The next line, without its end; None once there are no more. Whoever gives up waiting
+        leaves the line to who asks next."""
+        if not self._is_awaited:
+            self._is_awaited = True
+            self._wanted.release()
+        line = await self._queue.get()
+        self._is_awaited = False
+        return line
+
+    def forget(self) -> None:
+        """Drops what was typed in a terminal and not read yet: it was meant for something else. A
+        pipe or a file, where nobody sees what it answers, loses nothing."""
+        if os.isatty(self._descriptor):
+            with contextlib.suppress(ImportError, OSError):  # Windows; a terminal that was closed
+                import termios
+
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
     def _serve(self) -> None:
         while True:

@@ -10,6 +10,7 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 
+from toolcrib.cli.approving import Question, masked, visible
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.display import display
 from toolcrib.errors import ToolcribError
@@ -22,6 +23,7 @@ __all__ = ["JsonLines", "Screen", "Shows"]
 
 CALL, RESULT = 160, 300
 """Characters of a call's arguments and of a result that are shown."""
+ANSWERS: Final = "[y]es, this once · [a]lways, in this session · [n]o, or: n why ·"
 _CONTROL: Final[Mapping[int, None]] = {
     code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)
 }
@@ -35,6 +37,10 @@ class Shows(Protocol):
     def hint(self, text: str) -> None: ...
 
     def event(self, event: Event) -> None: ...
+
+    def ask(self, question: Question) -> None: ...
+
+    def heard(self, line: str | None) -> None: ...
 
     def answered(self, said: Assistant) -> None: ...
 
@@ -87,9 +93,27 @@ class Screen:
             for result in event.results:
                 self._result(result)
 
+    def ask(self, question: Question) -> None:
+        self._end_line()
+        name = escape(visible(question.call.name[:CALL]))
+        source = escape(visible(question.source[:CALL]))
+        self._console.print(f"[yellow]? {name}[/yellow] of {source}, with the arguments")
+        self._console.out(question.arguments, highlight=False)
+        self._console.print(f"[yellow]run {name}?[/yellow] {escape(ANSWERS)} ", end="")
+        self._is_mid_line = True
+
+    def heard(self, line: str | None) -> None:
+        if self._is_prompting and line is not None:  # the terminal has shown the line and its end
+            self._is_mid_line = False
+        self._end_line()
+
     def _call(self, call: ToolCall) -> None:
-        said = display(call, self._round.definitions if self._round is not None else ())
-        shown = short(said if said is not None else call.arguments, CALL)
+        definitions = self._round.definitions if self._round is not None else ()
+        said = display(call, definitions)
+        if said is None:
+            found = next((each for each in definitions if each.name == call.name), None)
+            said = masked(call, found) if found is not None else call.arguments
+        shown = short(said, CALL)
         self._console.print(f"[cyan]→ {escape(plain(call.name))}[/cyan] {escape(shown)}")
 
     def _result(self, result: ToolResult) -> None:
@@ -120,7 +144,8 @@ class Screen:
 
 class JsonLines:
     """For programs: one JSON object a line, told apart by `event`: `round`, `text`, `calls`,
-    `results`, then `answer`, `failed` or `cancelled`, with which every turn ends."""
+    `results`, then `answer`, `failed` or `cancelled`, with which every turn ends. The next line of
+    input after an `ask` answers it; one that does not is told by the same `ask` again."""
 
     def prompt(self) -> None:
         """Programs need none."""
@@ -139,6 +164,14 @@ class JsonLines:
             _line("calls", calls=calls)
         else:
             _line("results", results=[result.to_json() for result in event.results])
+
+    def ask(self, question: Question) -> None:
+        call = question.call
+        what = {"id": call.id, "name": call.name, "arguments": call.arguments}
+        _line("ask", **what, source=question.source)
+
+    def heard(self, line: str | None) -> None:
+        """Programs know what they answered."""
 
     def answered(self, said: Assistant) -> None:
         more: dict[str, Any] = {}

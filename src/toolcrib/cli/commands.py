@@ -15,7 +15,7 @@ from toolcrib.cli.script import load_script
 from toolcrib.cli.talk import play
 from toolcrib.content import ToolCall
 from toolcrib.deploy import load
-from toolcrib.discovery.index import Index
+from toolcrib.discovery.ranker import ExplainingRanker
 from toolcrib.errors import ConfigurationError, NotAvailable
 from toolcrib.principal import Principal
 from toolcrib.testing.retrieval import evaluate
@@ -51,7 +51,7 @@ async def search(file: Path, name: str | None, query: str, limit: int, json: boo
 async def explain(file: Path, name: str | None, query: str, limit: int, json: bool) -> Exit:
     async with _opened(file, name) as assembly:
         ranker = assembly.ranker
-        if not isinstance(ranker, Index):
+        if not isinstance(ranker, ExplainingRanker):
             raise NotAvailable(f"{type(ranker).__name__} does not explain its scores")
         hits = ranker.search(query, limit, _searched(assembly.catalog).__contains__)
         explained = [one for hit in hits if (one := ranker.explain(query, hit.name)) is not None]

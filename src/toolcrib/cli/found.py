@@ -40,6 +40,8 @@ def explained_text(query: str, explained: Sequence[Explanation]) -> None:
         console.print(f"nothing fits {escape(query)!r}")
     for one in explained:
         console.print(f"[bold]{one.total:.2f}  {escape(one.name)}[/bold]")
+        if one.partial:
+            console.print("  by its words alone; what it gains by meaning is not told apart")
         for condition in one.conditions:
             console.print(f"  holds   {escape(condition.text)}")
         if one.listed:

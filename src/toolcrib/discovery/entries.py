@@ -1,17 +1,17 @@
 """The documents of an index by what they are called: number, key, name, source, tag.
 
-Directories only; how well a document fits is `query`, `scan` and `gain`. Not thread-safe: the index
-uses it under its lock.
+Directories only; how well a document fits is for `reading`, the engine and `gain` to say. Not
+thread-safe: the index uses it under its lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from toolcrib.discovery.engine import Engine
 from toolcrib.discovery.fields import FIELDS, Document
 from toolcrib.discovery.gain import NameWeights, Traits
-from toolcrib.discovery.postings import Postings
 from toolcrib.discovery.text import LONGEST_NAME, Words, is_cjk, name_key, names_in
 
 __all__ = ["Entries", "Entry", "in_order"]
@@ -49,10 +49,10 @@ class Entries:
         "traits",
     )
 
-    def __init__(self, postings: Postings) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.numbers: dict[str, int] = {}
         self.traits: dict[int, Traits] = {}
-        self.name_weights = NameWeights(self.traits, postings)
+        self.name_weights = NameWeights(self.traits, engine.rarities)
         self._entries: dict[int, Entry] = {}
         self._by_name: _Owners = {}
         self._by_source: _Owners = {}
@@ -61,14 +61,14 @@ class Entries:
     def __getitem__(self, number: int) -> Entry:
         return self._entries[number]
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._entries)
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def add(self, number: int, document: Document, fields: Sequence[Sequence[str]]) -> None:
         """Adds `document`, whose terms are `fields`, in the order of `FIELDS`."""
         traits = Traits(
             tuple(dict.fromkeys(fields[_NAME])),
-            tuple(dict.fromkeys(fields[_SOURCE])),
+            " ".join(dict.fromkeys(fields[_SOURCE])),
             "\n".join(map(in_order, filter(None, fields))),
         )
         entry = Entry(
@@ -108,20 +108,22 @@ class Entries:
         """The documents with any of these tags, given as name keys."""
         return {number for name in tags for number in self._by_tag.get(name, ())}
 
-    def named_in(self, query: str, words: Words, postings: Postings) -> dict[int, int]:
+    def named_in(self, query: str, words: Words, engine: Engine) -> dict[int, int]:
         """The documents that `query` names: 2 for a full exposed name, 1 for one without its
         namespace. A plain word (`search`) names a tool where the whole query is made of names, or
         where no other tool's texts know the word."""
         by_name = self._by_name
         written = names_in(query)
-        known = [{k: by_name[k] for k in word.keys if k in by_name} for word in written]
-        only_names = all(known)
+        is_none = by_name.keys().isdisjoint
+        known = [word for word in written if not is_none(word.keys)]
+        only_names = len(known) == len(written)
         found: dict[int, int] = {}
         if len(query) <= LONGEST_NAME:
             self._name(name_key(query), found)
-        for word, names in zip(written, known, strict=True):
-            for key, owners in names.items():
-                if word.written or only_names or _is_only_a_name(key, len(owners), words, postings):
+        for word in known:
+            for key in filter(by_name.__contains__, word.keys):
+                owners = len(by_name[key])
+                if word.written or only_names or _is_only_a_name(key, owners, words, engine):
                     self._name(key, found)
         return found
 
@@ -146,6 +148,6 @@ def in_order(terms: Sequence[str]) -> str:
     return f" {' '.join(term for term in terms if len(term) == 1 or not is_cjk(term))} "
 
 
-def _is_only_a_name(key: str, owners: int, words: Words, postings: Postings) -> bool:
+def _is_only_a_name(key: str, owners: int, words: Words, engine: Engine) -> bool:
     terms = words.terms(key)
-    return len(terms) == 1 and postings.frequency(terms[0]) <= owners
+    return len(terms) == 1 and engine.frequency(terms[0]) <= owners

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolcrib.discovery.engine import PREFIX_WEIGHT, Engine
 from toolcrib.discovery.gain import Gains
-from toolcrib.discovery.postings import PREFIX_WEIGHT, Postings
 from toolcrib.discovery.query import Origin, Query, Reason
 
 __all__ = ["Condition", "Explanation", "FieldShare", "WordShare", "shares_of"]
@@ -53,7 +53,8 @@ class Condition:
 class Explanation:
     """A document's score for a query: (Σ `words` points) × `gains.factor` + `named`, points for
     being named in the query; 0 if a condition does not hold. `listed`: the query has filters and no
-    words, so that all it leaves score 1."""
+    words, so that all it leaves score 1. `partial`: the score of a ranker that has more than words
+    to go by is another; this is the part of the words."""
 
     name: str
     words: tuple[WordShare, ...]
@@ -62,40 +63,36 @@ class Explanation:
     named: float
     listed: bool
     total: float
+    partial: bool = False
 
 
-def shares_of(query: Query, number: int, postings: Postings) -> tuple[WordShare, ...]:
+def shares_of(query: Query, number: int, engine: Engine) -> tuple[WordShare, ...]:
     """The parts of all words that give the document `number` anything, the largest first."""
     found: list[WordShare] = []
-    for reason, (weight, impacts, _) in zip(query.reasons, query.lists, strict=True):
-        points = weight * impacts.get(number, 0.0)
-        if points:
-            fields = _fields(reason, number, points, postings)
-            found.append(
-                WordShare(
-                    reason.term,
-                    reason.origin,
-                    reason.terms,
-                    reason.weight,
-                    reason.rarity,
-                    fields,
-                    points,
-                )
-            )
+    for reason, listed in zip(query.reasons, query.lists, strict=True):
+        points = engine.among([listed], [number]).get(number)
+        if points is not None:
+            fields = _fields(reason, number, points, engine)
+            rarity = _rarity(reason, engine)
+            term, origin, terms, weight = reason
+            found.append(WordShare(term, origin, terms, weight, rarity, fields, points))
     return tuple(sorted(found, key=lambda share: -share.points))
 
 
-def _fields(
-    reason: Reason, number: int, points: float, postings: Postings
-) -> tuple[FieldShare, ...]:
+def _rarity(reason: Reason, engine: Engine) -> float:
+    """The idf of the terms counted together."""
+    return engine.rarity(len({at for term in reason.terms for at in engine.holding(term)}))
+
+
+def _fields(reason: Reason, number: int, points: float, engine: Engine) -> tuple[FieldShare, ...]:
     """`points` split over the fields by weight; in each field the best match counts, as it does in
-    `Postings.expanded`. Saturation belongs to all fields together and is shared in proportion."""
+    `Engine.expanded`. Saturation belongs to all fields together and is shared in proportion."""
     if reason.origin == "learned":
         return ()
     best: dict[str, tuple[float, float]] = {}
     for at, term in enumerate(reason.terms):
         share = 1.0 if at == 0 else PREFIX_WEIGHT
-        for name, count, weight in postings.occurrences(term, number):
+        for name, count, weight in engine.occurrences(term, number):
             known = best.get(name, (0.0, 0.0))
             best[name] = max(known, (count * share, weight))
     total = sum(count * weight for count, weight in best.values())

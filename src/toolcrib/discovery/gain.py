@@ -1,6 +1,6 @@
 """What a document gains beyond the sum of a query's words: a factor per document.
 
-`MOST` bounds the factor, so that `scan` may leave out what cannot reach the top.
+`MOST` bounds the factor, so that engines may leave out what cannot reach the top.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from itertools import repeat
 from operator import itemgetter
 from typing import NamedTuple
 
-from toolcrib.discovery.postings import Postings
 from toolcrib.discovery.query import Query
 
 __all__ = ["MOST", "Gainer", "Gains", "NameWeights", "Traits", "weight_of"]
@@ -33,11 +32,12 @@ _NOTHING = repeat(0.0)
 
 
 class Traits(NamedTuple):
-    """What of a document is looked at beside its word lists: the distinct terms of its name and of
-    its source's name, and all its terms as text: a line a field, each term between spaces."""
+    """What of a document is looked at beside its word lists: the distinct terms of its name, those
+    of its source's name as text, and all its terms as text: a line a field, each term between
+    spaces."""
 
     name: tuple[str, ...]
-    source: tuple[str, ...]
+    source: str
     stems: str
 
 
@@ -52,23 +52,20 @@ class Gains(NamedTuple):
         return 1 + self.name + self.source
 
 
-def weight_of(terms: Sequence[str], postings: Postings) -> float:
-    """The rarities of `terms` together: the same for all queries until a document changes."""
-    return sum(postings.rarity(postings.frequency(term)) for term in terms)
+def weight_of(terms: Sequence[str], rarities: Mapping[str, float]) -> float:
+    """The `rarities` of `terms` together: the same for all queries until a document changes."""
+    return sum(map(rarities.__getitem__, terms))
 
 
 class Gainer:
-    """What documents gain for one query; it remembers what it found of a source."""
+    """What documents gain for one query; it remembers the factor of each source."""
 
-    __slots__ = ("_held", "_postings", "_sources")
+    __slots__ = ("_held", "_rarities", "_sources")
 
-    def __init__(self, query: Query, postings: Postings) -> None:
-        self._postings = postings
-        self._held = {
-            term: share * postings.rarity(postings.frequency(term))
-            for term, share in query.shares.items()
-        }
-        self._sources: dict[tuple[str, ...], float] = {}
+    def __init__(self, query: Query) -> None:
+        self._rarities = query.rarities
+        self._held = query.held
+        self._sources: dict[str, float] = {}
 
     def gains(self, traits: Traits, name_weight: float) -> Gains:
         """What a document of these `traits` gains; `name_weight` is that of its name."""
@@ -84,45 +81,49 @@ class Gainer:
         name_weights: Mapping[int, float],
     ) -> dict[int, float]:
         """`scores` with gains, from the highest on until no gain can lift the next one into the
-        best `most`; the others are left out."""
-        held, by_source = self._held.get, self._by_source
+        best `most`; those that are not among them, or as good, are left out."""
+        held, sources = self._held.get, self._sources
         lifted: dict[int, float] = {}
         top: list[float] = []
+        least = 0.0  # what the best `most` of those so far have at least
         for number, score in sorted(scores.items(), key=_SCORE, reverse=True):
-            if len(top) == most and score * _MOST < top[0]:
+            if score * _MOST < least:
                 break
             name, source, _ = traits[number]
-            factor = 1 + by_source(source)
+            factor = sources.get(source)
+            if factor is None:
+                factor = sources[source] = 1 + self._by_source(source)
             by_name = sum(map(held, name, _NOTHING))
             if by_name:
                 factor += NAME_COVERAGE * (by_name / name_weights[number]) ** COVERAGE_POWER
-            lifted[number] = score = score * factor
-            if len(top) < most:
-                heapq.heappush(top, score)
-            elif score > top[0]:
-                heapq.heapreplace(top, score)
+            score *= factor
+            if score >= least:
+                lifted[number] = score
+                if len(top) < most:
+                    heapq.heappush(top, score)
+                else:
+                    heapq.heapreplace(top, score)
+                if len(top) == most:
+                    least = top[0]
         return lifted
 
-    def _by_source(self, terms: tuple[str, ...]) -> float:
-        gain = self._sources.get(terms)
-        if gain is None:
-            held = sum(map(self._held.get, terms, _NOTHING))
-            gain = held and SOURCE_COVERAGE * held / weight_of(terms, self._postings)
-            self._sources[terms] = gain
-        return gain
+    def _by_source(self, name: str) -> float:
+        terms = name.split()
+        held = sum(map(self._held.get, terms, _NOTHING))
+        return held and SOURCE_COVERAGE * held / weight_of(terms, self._rarities)
 
 
 class NameWeights(dict[int, float]):
     """The weights of names by document, filled as they are asked; to be cleared when a document
     changes."""
 
-    __slots__ = ("_postings", "_traits")
+    __slots__ = ("_rarities", "_traits")
 
-    def __init__(self, traits: Mapping[int, Traits], postings: Postings) -> None:
+    def __init__(self, traits: Mapping[int, Traits], rarities: Mapping[str, float]) -> None:
         super().__init__()
         self._traits = traits
-        self._postings = postings
+        self._rarities = rarities
 
     def __missing__(self, number: int) -> float:
-        weight = self[number] = weight_of(self._traits[number].name, self._postings)
+        weight = self[number] = weight_of(self._traits[number].name, self._rarities)
         return weight

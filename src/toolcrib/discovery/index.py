@@ -7,17 +7,21 @@ Ranking only: which tools may be found is the caller's `accept`, what becomes of
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from toolcrib.discovery.engine import Engine
+from toolcrib.discovery.engines import fastest
 from toolcrib.discovery.entries import Entries
 from toolcrib.discovery.explain import Explanation
 from toolcrib.discovery.fields import Document
 from toolcrib.discovery.learned import Learned
-from toolcrib.discovery.postings import Postings
+from toolcrib.discovery.lexicon import Lexicon
+from toolcrib.discovery.narrow import left_by
 from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit, Searched
 from toolcrib.discovery.ranking import Ranking
 from toolcrib.discovery.reading import Sources
 from toolcrib.discovery.spelling import Spelling
+from toolcrib.discovery.syntax import ask
 from toolcrib.discovery.text import Words
 
 __all__ = ["Index"]
@@ -34,19 +38,24 @@ class Index:
     held. `search` takes the index's own lock, applies what is queued, and ranks; so no search
     sees half of an `update`, and at 10,000 tools a change costs 0.1 to 0.2 ms when it is applied.
 
-    `learned`: what calls after searches have taught (default: nothing is learned).
+    `engine` keeps and scans the postings: the index's own, a new one; by default the fastest that
+    what is installed allows. `learned`: what calls after searches have taught (default: nothing is
+    learned).
     """
 
-    def __init__(self, learned: Learned | None = None) -> None:
+    def __init__(self, engine: Engine | None = None, *, learned: Learned | None = None) -> None:
         self.learned = learned
         self._lock = threading.Lock()
         self._queue_lock = threading.Lock()  # a leaf: nothing else is ever taken under it
         self._queue: dict[str, Document | None] = {}
         self._applied: set[str] = set()
-        postings = Postings()
-        self._entries = Entries(postings)
-        self._sources = Sources(Words(), postings, Spelling(), learned, self._entries.numbers)
-        self._next = 0
+        engine = fastest() if engine is None else engine
+        words = Words()
+        self._entries = Entries(engine)
+        self._free: list[int] = []
+        self._sources = Sources(
+            words, engine, Lexicon(words, engine), Spelling(), learned, self._entries.numbers
+        )
 
     def put(self, document: Document) -> None:
         """Adds `document`, in place of the one with its key, from the next search on."""
@@ -111,6 +120,14 @@ class Index:
                 return None
             return Ranking(query[:MAX_QUERY], self._sources, self._entries).explained(number)
 
+    def narrowed(self, query: str) -> Collection[str] | None:
+        """The keys of the documents that the operators of `query` leave; None: all."""
+        words, engine, *_ = self._sources
+        with self._lock:
+            self._apply()
+            left = left_by(ask(query[:MAX_QUERY]), self._entries, words, engine)
+            return None if left is None else {self._entries[number].key for number in left}
+
     def _apply(self) -> None:
         with self._queue_lock:
             if not self._queue:
@@ -122,17 +139,18 @@ class Index:
             number = self._entries.numbers.get(key)
             if number is not None:
                 self._entries.remove(number)
-                self._sources.postings.remove(number)
+                self._sources.engine.remove(number)
+                self._free.append(number)
             if document is not None:
                 self._add(document)
-        self._sources.postings.settle()
+        self._sources.lexicon.clear()
+        self._sources.engine.settle()
 
     def _add(self, document: Document) -> None:
-        number = self._next
-        self._next += 1
-        words, postings, spelling, *_ = self._sources
+        number = self._free.pop() if self._free else len(self._entries)
+        words, engine, _, spelling, *_ = self._sources
         fields = [words.terms(text) for text in document.texts]
-        postings.add(number, fields)
+        engine.add(number, fields)
         self._entries.add(number, document, fields)
         for terms in fields:
             spelling.learn(terms)

@@ -5,20 +5,32 @@ Values only. What they lead to is `pool` and `visible`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
+from toolcrib.discovery.ranker import Ranker
+from toolcrib.discovery.tokens import TokenCounter, Tokens, estimated
 from toolcrib.errors import InvalidDefinition
 from toolcrib.frozen import NOTHING
 from toolcrib.policy import EXPOSURES, NO_POLICY, Exposure, Policies, Policy
 
-__all__ = ["SEARCH_TOOL", "Budget", "Caps", "Discovery", "Dynamic"]
+__all__ = ["SEARCH_TOOL", "Budget", "Caps", "Discovery", "Dynamic", "Evict"]
 
 SEARCH_TOOL = "tool_search"
 
 DEFAULT_DEFINITIONS = 32
 DEFAULT_BYTES = 16384
 DEFAULT_IDLE_ROUNDS = 10
+DEFAULT_LOAD_TIMEOUT = 10.0
+
+Evict: TypeAlias = Literal["idle", "pressure", "never-in-turn"]
+"""When tools leave the pool. `idle`: after so many rounds without use, and for newer ones where
+there is no room · `pressure`: only where there is no room, and then down to half of the caps at
+once, so that a provider's prompt cache keeps its prefix longest · `never-in-turn`: not while a user
+turn lasts; what is idle leaves when the next one begins, and what finds no room in between is
+`over_budget`."""
+_EVICT: tuple[str, ...] = get_args(Evict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +44,17 @@ class Caps:
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What one round may send: definitions, and their bytes (`ToolDefinition.wire_bytes`). 0 or
-    less means the default (rule A7.1)."""
+    less means the default (rule A7.1). `max_tokens` bounds their tokens too, as `counter` counts
+    them (by default an estimate from the bytes); 0 or less: no bound."""
 
     max_definitions: int = DEFAULT_DEFINITIONS
     max_bytes: int = DEFAULT_BYTES
+    max_tokens: int = 0
+    counter: TokenCounter = estimated
+    tokens: Tokens = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", Tokens(self.counter))
 
     @property
     def caps(self) -> Caps:
@@ -47,16 +66,28 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The pool of discovered tools: its caps (None, 0 or less: the budget's, rule A6.1), and how
-    many accepted rounds a tool stays without being used. 0 rounds: gone with the next one."""
+    """The pool of discovered tools: its caps (None, 0 or less: the budget's, rule A6.1), how many
+    accepted rounds a tool stays without being used (0: gone with the next one), and when tools
+    leave it at all. `max_admitted` bounds the new tools that the searches of one round may take in;
+    0: no bound. A search waits `load_timeout` seconds for lazy tools it found.
+
+    Raises `InvalidDefinition` for a negative number or an unknown `evict`."""
 
     max_tools: int | None = None
     max_bytes: int | None = None
     idle_rounds: int = DEFAULT_IDLE_ROUNDS
+    evict: Evict = "idle"
+    max_admitted: int = 0
+    load_timeout: float = DEFAULT_LOAD_TIMEOUT
 
     def __post_init__(self) -> None:
-        if self.idle_rounds < 0:
-            raise InvalidDefinition(f"discovery.idle_rounds is {self.idle_rounds!r}: use 0 or more")
+        for name in ("idle_rounds", "max_admitted", "load_timeout"):
+            if (value := getattr(self, name)) < 0:
+                raise InvalidDefinition(f"discovery.{name} is {value!r}: use 0 or more")
+        if self.evict not in _EVICT:
+            raise InvalidDefinition(
+                f"discovery.evict is {self.evict!r}: use one of {', '.join(_EVICT)}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +95,11 @@ class Dynamic:
     """Dynamic discovery: which tools are in every round, which must be searched for first.
 
     `exposures` maps tool names or patterns to a level, `always` is short for the level always;
-    everything else is `default`. Raises `InvalidDefinition` for an unknown level, a blank name, or
-    a level of `tool_search` other than always (rules A3.5, A4.1).
+    everything else is `default`. `search_with_load` loads every lazy tool before a search, so that
+    it is found by what it really says. `ranker` makes what ranks tools for a search, once for each
+    assembly, which closes it (default: the lexical `discovery.index.Index`). Raises
+    `InvalidDefinition` for an unknown level, a blank name, or a level of `tool_search` other than
+    always (rules A3.5, A4.1).
     """
 
     default: Exposure = "deferred"
@@ -73,6 +107,8 @@ class Dynamic:
     always: Sequence[str] = ()
     budget: Budget = Budget()
     discovery: Discovery = Discovery()
+    search_with_load: bool = False
+    ranker: Callable[[], Ranker] | None = None
 
     def __post_init__(self) -> None:
         for name, level in (*self.exposures.items(), ("default", self.default)):

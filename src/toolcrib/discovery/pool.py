@@ -12,7 +12,18 @@ from toolcrib.catalog import Catalog, Entry
 from toolcrib.discovery.policy import Caps
 from toolcrib.frozen import NOTHING
 
-__all__ = ["Pool", "Pooled", "admit", "age", "fit", "is_discoverable"]
+__all__ = [
+    "Pool",
+    "Pooled",
+    "admit",
+    "admit_beside",
+    "admit_in_bulk",
+    "age",
+    "expire",
+    "fit",
+    "is_discoverable",
+    "touch",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ def admit(
     still fit; one that is in the pool already is taken in anew. Names that are not discoverable
     are ignored (rules A6.3, A6.4).
     """
-    batch = list(dict.fromkeys(n for n in names if (e := catalog.get(n)) and is_discoverable(e)))
+    batch = _discoverable(names, catalog)
     if not batch:
         return pool, ()
     older = _by_recency({n: t for n, t in pool.tools.items() if n not in batch}, catalog)
@@ -77,17 +88,77 @@ def admit(
     return now, tuple(n for n in _by_recency(pool.tools, catalog) if n not in now.tools)
 
 
+def touch(pool: Pool, name: str, catalog: Catalog, caps: Caps) -> Pool:
+    """`admit` of one tool that was called: at a fraction of its cost where the tool is pooled and
+    the pool fits, as it nearly always does."""
+    entry = catalog.get(name)
+    is_simple = name in pool.tools and entry is not None and is_discoverable(entry)
+    if not is_simple or fit(pool, catalog, caps) is not pool:
+        return admit(pool, (name,), catalog, caps)[0]
+    tools, seq = dict(pool.tools), pool.seq + 1
+    del tools[name]  # the touched stand last
+    tools[name] = Pooled(pool.rounds, seq)
+    return Pool(tools, pool.rounds, seq)
+
+
+def admit_in_bulk(
+    pool: Pool, names: Iterable[str], catalog: Catalog, caps: Caps
+) -> tuple[Pool, tuple[str, ...]]:
+    """As `admit`, but where anybody must leave, more do, until what is older takes half of the caps
+    at most: a provider's prompt cache loses its prefix once for many admissions, not for each."""
+    admitted, evicted = admit(pool, names, catalog, caps)
+    if not evicted:
+        return admitted, evicted
+    tools, batch = dict(admitted.tools), set(names)
+    used = sum(_bytes(catalog, name) for name in tools)
+    for name in _by_recency(tools, catalog):
+        if used <= caps.max_bytes // 2 and len(tools) <= caps.max_tools // 2:
+            break
+        if name not in batch:
+            used -= _bytes(catalog, name)
+            del tools[name]
+    gone = tuple(name for name in _by_recency(pool.tools, catalog) if name not in tools)
+    return replace(admitted, tools=tools), gone
+
+
+def admit_beside(
+    pool: Pool, names: Iterable[str], catalog: Catalog, caps: Caps
+) -> tuple[Pool, tuple[str, ...]]:
+    """As `admit`, but nobody makes room: what does not fit beside the rest is left out."""
+    tools, seq = dict(pool.tools), pool.seq
+    used = sum(_bytes(catalog, name) for name in tools)
+    batch = _discoverable(names, catalog)
+    for rank, name in enumerate(batch):
+        if name not in tools:
+            size = _bytes(catalog, name)
+            if len(tools) >= caps.max_tools or used + size > caps.max_bytes:
+                continue
+            used += size
+        seq += 1
+        tools[name] = Pooled(pool.rounds, seq, rank)
+    return (replace(pool, tools=tools, seq=seq) if batch else pool), ()
+
+
+def _discoverable(names: Iterable[str], catalog: Catalog) -> list[str]:
+    return list(dict.fromkeys(n for n in names if (e := catalog.get(n)) and is_discoverable(e)))
+
+
 def age(pool: Pool, idle_rounds: int, catalog: Catalog, caps: Caps) -> Pool:
     """One accepted round later: without the tools unused for more than `idle_rounds` rounds and
     those that are gone, within the caps again (rule A6.5)."""
-    rounds = pool.rounds + 1
+    return expire(replace(pool, rounds=pool.rounds + 1), idle_rounds, catalog, caps)
+
+
+def expire(pool: Pool, idle_rounds: int, catalog: Catalog, caps: Caps) -> Pool:
+    """Without the tools unused for more than `idle_rounds` rounds and those that are gone, within
+    the caps; the same object if that changes nothing."""
     stay = {
         name: tool
         for name, tool in pool.tools.items()
-        if rounds - tool.last_use <= idle_rounds and name in catalog
+        if pool.rounds - tool.last_use <= idle_rounds and name in catalog
     }
     same = len(stay) == len(pool.tools)
-    return fit(replace(pool, rounds=rounds, tools=pool.tools if same else stay), catalog, caps)
+    return fit(pool if same else replace(pool, tools=stay), catalog, caps)
 
 
 def fit(pool: Pool, catalog: Catalog, caps: Caps) -> Pool:

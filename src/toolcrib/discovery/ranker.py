@@ -5,19 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from toolcrib.discovery.explain import Explanation
 from toolcrib.discovery.fields import Document
 from toolcrib.frozen import NOTHING
 
 __all__ = [
     "DEFAULT_LIMIT",
     "Accept",
+    "Closes",
     "CorrectingRanker",
+    "ExplainingRanker",
     "Hit",
     "LearningRanker",
+    "NarrowingRanker",
+    "Prepares",
     "Ranker",
     "Searched",
     "searched_by",
@@ -69,6 +74,16 @@ class Ranker(Protocol):
 
 
 @runtime_checkable
+class Prepares(Protocol):
+    """A ranker whose search would block the event loop unless it had time to prepare."""
+
+    async def prepare(self, query: str) -> None:
+        """Does what takes long for a `search` of exactly this query, off the loop. A failure is no
+        error here: the search goes on without."""
+        ...
+
+
+@runtime_checkable
 class CorrectingRanker(Ranker, Protocol):
     """A ranker that also tells what it took for misspelled."""
 
@@ -76,6 +91,15 @@ class CorrectingRanker(Ranker, Protocol):
         self, query: str, limit: int = DEFAULT_LIMIT, accept: Accept | None = None
     ) -> Searched:
         """As `search`, whose answer are the `hits` of this one."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A ranker that holds something which must end with its assembly."""
+
+    def close(self) -> None:
+        """Ends it; may take seconds, so it is called in a thread. Safe twice."""
         ...
 
 
@@ -88,7 +112,25 @@ class LearningRanker(Ranker, Protocol):
         ...
 
 
-def searched_by(ranker: Ranker, query: str, limit: int, accept: Accept) -> Searched:
+@runtime_checkable
+class ExplainingRanker(Ranker, Protocol):
+    """A ranker that can say why."""
+
+    def explain(self, query: str, key: str) -> Explanation | None:
+        """Why the document `key` has its score for `query`; None if there is none of that key."""
+        ...
+
+
+@runtime_checkable
+class NarrowingRanker(Ranker, Protocol):
+    """A ranker whose queries may hold the operators of `syntax`."""
+
+    def narrowed(self, query: str) -> Collection[str] | None:
+        """The keys of the documents that the operators of `query` leave; None: all."""
+        ...
+
+
+def searched_by(ranker: Ranker, query: str, limit: int, accept: Accept | None = None) -> Searched:
     """What `ranker` finds, with its corrections if it tells any."""
     if isinstance(ranker, CorrectingRanker):
         return ranker.searched(query, limit, accept)

@@ -1,22 +1,19 @@
 """One query against one state of the index: its hits in rank order, and why.
 
-The layer that puts `syntax`, `reading`, `scan`, `gain` and the directory together. It lives only as
-long as the index's lock is held for one search.
+The layer that puts `syntax`, `reading`, the engine, `gain` and the directory together. It lives
+only as long as the index's lock is held for one search.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Mapping
 
 from toolcrib.discovery.entries import Entries
 from toolcrib.discovery.explain import Condition, Explanation, shares_of
 from toolcrib.discovery.gain import Gainer
 from toolcrib.discovery.narrow import conditions, left_by
-from toolcrib.discovery.query import scores_among
 from toolcrib.discovery.ranker import Hit
 from toolcrib.discovery.reading import Sources, parsed
-from toolcrib.discovery.scan import candidates
 from toolcrib.discovery.syntax import ask
 
 __all__ = ["Ranking"]
@@ -35,10 +32,10 @@ class Ranking:
         self._sources = sources
         self._entries = entries
         self._ask = ask(text)
-        self._left = left_by(self._ask, entries, sources.words)
+        self._left = left_by(self._ask, entries, sources.words, sources.engine)
         self._query = parsed(self._ask.text, sources)
-        self._gainer = Gainer(self._query, sources.postings)
-        named = entries.named_in(self._ask.text, sources.words, sources.postings)
+        self._gainer = Gainer(self._query)
+        named = entries.named_in(self._ask.text, sources.words, sources.engine)
         left = self._left
         self._named = named if left is None else {n: r for n, r in named.items() if n in left}
 
@@ -71,9 +68,9 @@ class Ranking:
         """Why the document `number` has its score."""
         sources, entry, query = self._sources, self._entries[number], self._query
         held = tuple(
-            Condition(text, holds(entry)) for text, holds in conditions(self._ask, sources.words)
+            Condition(one.text, one.holds(entry)) for one in conditions(self._ask, sources.words)
         )
-        words = shares_of(query, number, sources.postings)
+        words = shares_of(query, number, sources.engine)
         gains = self._gainer.gains(entry.traits, self._entries.name_weights[number])
         named, listed = 0.0, self._is_listing()
         if number in self._named:
@@ -90,23 +87,21 @@ class Ranking:
         step = _step(scores)
         for number, rank in named.items():
             scores[number] = scores.get(number, 0.0) + rank * step
-        first = heapq.nsmallest(
-            most, [(-score, entries[number].key, number) for number, score in scores.items()]
-        )
-        return [Hit(key, -score, number in named) for score, key, number in first]
+        first = sorted([(-score, entries[number].key, number) for number, score in scores.items()])
+        return [Hit(key, -score, number in named) for score, key, number in first[:most]]
 
     def _scores(self, most: int) -> dict[int, float]:
         """The scores of all that can be among the best `most`, and of all that is named."""
-        query, left = self._query, self._left
+        engine, lists, left = self._sources.engine, self._query.lists, self._left
         if left is None:
-            scores = self._gained(candidates(query, most), most)
+            scores = self._gained(engine.candidates(lists, most), most)
         elif self._is_listing():
             return dict.fromkeys(left, LISTED)
         else:
-            scores = self._gained(scores_among(query, left), most)
+            scores = self._gained(engine.among(lists, left), most)
         missing = [number for number in self._named if number not in scores]
         if missing:
-            scores.update(self._gained(scores_among(query, missing), len(missing)))
+            scores.update(self._gained(engine.among(lists, missing), len(missing)))
         return scores
 
     def _gained(self, scores: Mapping[int, float], most: int) -> dict[int, float]:
@@ -115,7 +110,7 @@ class Ranking:
 
     def _is_listing(self) -> bool:
         """Whether the query has operators only: nothing that ranks."""
-        return self._left is not None and not self._query.shares
+        return self._left is not None and self._query.is_blank
 
 
 def _step(scores: Mapping[int, float]) -> float:

@@ -24,8 +24,16 @@ DEFAULT_LIMIT = 8
 MAX_HIT_DESCRIPTION = 200
 """Characters of a hit's description: the whole definition follows in the next round."""
 
-Reason: TypeAlias = Literal["over_budget", "visible_budget", "not_discoverable", "unknown"]
-"""Why a hit is not exposed: no room in the pool · in the pool, but no room in the round · always
+Reason: TypeAlias = Literal[
+    "load_failed",
+    "over_budget",
+    "admission_budget",
+    "visible_budget",
+    "not_discoverable",
+    "unknown",
+]
+"""Why a hit is not exposed: a lazy tool that could not be loaded · no room in the pool · the
+searches of this round took in as many as they may · in the pool, but no room in the round · always
 or hidden · no such tool."""
 
 
@@ -41,21 +49,27 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found and what became of it. `exposed` are exactly the hits that the next
-    round sends. `corrected`: misspelled words of the query → the words that were also searched."""
+    round sends; `refused` the reasons that were settled by the search itself. `corrected`:
+    misspelled words of the query → the words that were also searched."""
 
     query: str
     hits: tuple[Hit, ...]
     exposed: tuple[str, ...] = ()
     failed: tuple[tuple[str, Reason], ...] = ()
     evicted: tuple[str, ...] = ()
+    refused: Mapping[str, Reason] = field(default=NOTHING)
     corrected: Mapping[str, str] = field(default=NOTHING)
 
     def settled(self, visible: Collection[str], pooled: Collection[str]) -> Found:
         """The same search, as things stand now."""
         failed: list[tuple[str, Reason]] = []
         for hit in self.hits:
-            if hit.name not in visible:
-                failed.append((hit.name, "visible_budget" if hit.name in pooled else "over_budget"))
+            if hit.name in visible:
+                continue
+            if hit.name in pooled:
+                failed.append((hit.name, "visible_budget"))
+            else:
+                failed.append((hit.name, self.refused.get(hit.name, "over_budget")))
         exposed = tuple(hit.name for hit in self.hits if hit.name in visible)
         evicted = tuple(name for name in self.evicted if name not in pooled)
         return replace(self, exposed=exposed, failed=tuple(failed), evicted=evicted)
@@ -90,7 +104,7 @@ def found_result(found: Found) -> ToolResult:
 class Searcher(Protocol):
     """A session that can search: what `tool_search` needs of the conversation it is called in."""
 
-    def search(self, query: str, limit: int) -> Found: ...
+    async def search(self, query: str, limit: int) -> Found: ...
 
 
 _DESCRIPTION = (
@@ -133,4 +147,4 @@ async def _execute(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
     if not isinstance(ctx.session, Searcher):
         raise NotAvailable(f"{SEARCH_TOOL} works only within a session")
     limit = int(arguments.get("limit") or DEFAULT_LIMIT)  # 2.0 is an integer to JSON Schema
-    return found_result(ctx.session.search(query, limit if limit > 0 else DEFAULT_LIMIT))
+    return found_result(await ctx.session.search(query, limit if limit > 0 else DEFAULT_LIMIT))

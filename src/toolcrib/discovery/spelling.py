@@ -48,23 +48,28 @@ class Spelling:
         found = [
             (errors, -documents, other)
             for other in self._similar(term, most)
-            if (documents := frequency(other)) and (errors := _errors(term, other, most)) <= most
+            if other != term
+            and (documents := frequency(other))
+            and (errors := _errors(term, other, most)) <= most
         ]
         return min(found)[2] if found else None
 
     def _similar(self, term: str, most: int) -> Iterator[str]:
-        """Terms of a fitting length that differ in no more letters than `most` errors explain: a
-        bit for each letter that occurs decides for almost all, without looking at the word."""
+        """Terms of a fitting length that neither lack nor add more letters than `most` errors
+        explain: a bit for each letter that occurs decides for almost all, without looking at the
+        word."""
         mask = _letters(term)
         for length in range(len(term) - most, len(term) + most + 1):
             for other, letters in self._buckets.get((term[0], length), {}).items():
-                if (mask ^ letters).bit_count() <= 2 * most and other != term:
+                differing = mask ^ letters
+                if (differing & mask).bit_count() <= most >= (differing & letters).bit_count():
                     yield other
 
     def _sort_in(self, frequency: Callable[[str], int]) -> None:
         if self._size > 2 * self._kept + _SLACK:
             self._new.update(t for b in self._buckets.values() for t in b if frequency(t))
             self._buckets, self._size = {}, 0
+        if not self._buckets:
             self._kept = len(self._new)
         for term in self._new:
             if term.isascii() and term.isalpha():

@@ -1,6 +1,6 @@
 """From text to the terms that are searched: the same walk for documents and for queries.
 
-Words only: which texts of a tool count is `fields`, how much each counts is `postings`.
+Words only: which texts of a tool count is `fields`, how much each counts is `weights`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
 
@@ -152,7 +153,7 @@ def is_cjk(term: str) -> bool:
 
 def name_key(name: str) -> str:
     """`name` without case and separators: `findSymbol`, `FIND_SYMBOL` and `find symbol` are one."""
-    return _SEPARATORS.sub("", name).lower()
+    return (name if name.isalnum() else _SEPARATORS.sub("", name)).lower()
 
 
 class NamedWord(NamedTuple):
@@ -166,13 +167,22 @@ class NamedWord(NamedTuple):
 def names_in(query: str) -> list[NamedWord]:
     """The words of `query` as names. Of a name with namespaces (`mcp__fs__read_file`,
     `fs/read_file`) its tails are keys too, so that it is found without them."""
-    found: list[NamedWord] = []
-    for word in _NAME.findall(query):
-        keys = dict.fromkeys(name_key(part) for part in _tails(word))
-        keys.pop("", None)
-        if keys and len(word) <= LONGEST_NAME:
-            found.append(NamedWord(tuple(keys), not word.isalpha() or bool(_CAMEL.search(word))))
-    return found
+    words = [_short(w) if len(w) <= _LONGEST_RUN else _named(w) for w in _NAME.findall(query)]
+    return [word for word in words if word is not None]
+
+
+def _named(word: str) -> NamedWord | None:
+    if len(word) > LONGEST_NAME:
+        return None
+    is_camel = bool(_CAMEL.search(word))
+    if word.isalpha():  # most are: nothing to split
+        return NamedWord((word.lower(),), is_camel)
+    keys = dict.fromkeys(name_key(part) for part in _tails(word))
+    keys.pop("", None)
+    return NamedWord(tuple(keys), True) if keys else None
+
+
+_short = lru_cache(_CACHED_RUNS)(_named)
 
 
 def _tails(word: str) -> Iterator[str]:

@@ -5,8 +5,9 @@ They send one request and read one stream; leading the conversation is `loop`, t
 by the two modules named after them; `model_named` picks one by a word such as `openai:gpt-5`.
 """
 
+from toolcrib.errors import MissingExtra
 from toolcrib.models.choosing import model_named
-from toolcrib.models.failures import MissingExtra, ModelFailed
+from toolcrib.models.failures import ModelFailed
 from toolcrib.models.response import Response, Usage
 
 __all__ = ["MissingExtra", "ModelFailed", "Response", "Usage", "model_named"]

@@ -10,21 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias
 
-from toolcrib.errors import ToolcribError
+from toolcrib.errors import MissingExtra, ToolcribError
 from toolcrib.jsonvalue import is_object
 from toolcrib.redact import Redactor
 
-__all__ = ["Broken", "MissingExtra", "ModelFailed", "failure", "missing"]
+__all__ = ["Broken", "ModelFailed", "failure", "missing"]
 
 MOST = 1_000
 """Characters of a server's own words that are kept."""
 OFTEN_PASSES: Final = frozenset({408, 409, 429})
 
 Kind: TypeAlias = Literal["refused", "unreachable", "cut", "error"]
-
-
-class MissingExtra(ToolcribError, ImportError):
-    """The provider's SDK is not installed; the text says how to."""
 
 
 def missing(extra: str) -> MissingExtra:

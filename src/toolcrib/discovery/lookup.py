@@ -1,0 +1,80 @@
+"""From a query to tools that are there: ranked, loaded where they are lazy, described as they are.
+
+Shared by all sessions of an assembly. What a session does with the hits is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from toolcrib.catalog import Entry
+from toolcrib.discovery.policy import Dynamic
+from toolcrib.discovery.ranker import LearningRanker, Prepares, Ranker, searched_by
+from toolcrib.discovery.search_tool import Hit
+from toolcrib.frozen import NOTHING
+from toolcrib.loading import load_all
+from toolcrib.registry import Registry
+
+__all__ = ["Lookup", "MayFind", "Ranked"]
+
+MayFind = Callable[[Entry], bool]
+"""Whether a search may find that tool: discoverable, and its caller may use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The hits of a search, best first, the names of those whose load failed, and misspelled words
+    of the query → the words that were also searched."""
+
+    hits: tuple[Hit, ...]
+    failing: frozenset[str] = frozenset()
+    corrected: Mapping[str, str] = field(default=NOTHING)
+
+
+class Lookup:
+    """Searches the tools of one registry. `ranker()` is asked for at the first search, so that an
+    assembly whose models never search builds no index."""
+
+    def __init__(self, registry: Registry, ranker: Callable[[], Ranker]) -> None:
+        self._registry = registry
+        self._ranker = ranker
+
+    async def ranked(self, query: str, limit: int, dynamic: Dynamic, may_find: MayFind) -> Ranked:
+        """At most `limit` tools for `query`, never more than the pool holds (rule A5.3).
+
+        Lazy ones among them are loaded, and a load that takes longer than
+        `discovery.load_timeout` counts as failed for this search; with `search_with_load`
+        everything is loaded first, for the ranking to see (rule A5.4).
+        """
+        registry, patience = self._registry, dynamic.discovery.load_timeout
+        if dynamic.search_with_load:
+            await load_all(filter(may_find, registry.catalog.entries()), registry, patience)
+        ranker = self._ranker()
+        if isinstance(ranker, Prepares):
+            await ranker.prepare(query)
+        catalog = registry.catalog
+
+        def accept(name: str) -> bool:
+            entry = catalog.get(name)
+            return entry is not None and may_find(entry)
+
+        searched = searched_by(ranker, query, min(limit, dynamic.pool_caps.max_tools), accept)
+        found = [entry for hit in searched.hits if (entry := catalog.get(hit.name)) is not None]
+        failing = await load_all(found, registry, patience)
+        now = registry.catalog  # as the loads have left it
+        return Ranked(
+            tuple(
+                Hit(hit.name, entry.definition.description, hit.score)
+                for hit in searched.hits
+                if (entry := now.get(hit.name)) is not None
+            ),
+            failing,
+            searched.corrected,
+        )
+
+    def teach(self, query: str, name: str) -> None:
+        """Tells a ranker that learns that `query` led to a successful call of the tool `name`."""
+        ranker = self._ranker()
+        if isinstance(ranker, LearningRanker):
+            ranker.note(query, name)
