@@ -22,6 +22,7 @@ from toolcrib import Assembly, Dynamic, ToolCall, tool
 from toolcrib.discovery.fields import Document
 from toolcrib.discovery.hybrid import Hybrid, Retry
 from toolcrib.discovery.index import Index
+from toolcrib.discovery.learned import Learned
 from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.vectors import VectorCache
 from toolcrib.errors import InvalidDefinition
@@ -191,6 +192,45 @@ def test_a_limited_search_is_the_beginning_of_an_unlimited_one(made: Make) -> No
 
 
 # while documents are being encoded
+
+
+def test_what_operators_rule_out_is_not_found_by_meaning_either(made: Make) -> None:
+    hybrid = made([*TOOLS, Document("photo_album", "photo_album", "photo_album", source="home")])
+    assert hybrid.wait_encoded(PATIENCE)
+    assert names(hybrid, "source:home picture") == ["photo_album"]
+    assert names(hybrid, "+letter message") == ["erase_letter"]
+    assert names(hybrid, "source:home") == ["photo_album"]
+    assert names(hybrid, "source:nowhere picture") == []
+
+
+def test_operators_are_not_encoded(made: Make) -> None:
+    encoder = Toy()
+    hybrid = made(TOOLS, encoder)
+    hybrid.search("source:mail picture")
+    hybrid.search("source:mail")
+    assert [text.strip() for text, _ in encoder.asked] == ["picture"]
+
+
+def test_a_misspelled_word_is_told_with_the_hits_that_hold_the_right_one(made: Make) -> None:
+    hybrid = made([*TOOLS, document("secret", "About umbrallas.")])
+    assert hybrid.wait_encoded(PATIENCE)
+    assert hybrid.searched("umbrela").corrected == {"umbrela": "umbrella"}
+    assert hybrid.searched("umbrela", 8, "law_book".__eq__).corrected == {}
+    assert hybrid.searched("umbrella").corrected == {}
+    assert list(hybrid.searched("umbrela", 2).hits) == hybrid.search("umbrela", 2)
+
+
+def test_the_lexical_side_learns_and_explains_its_share() -> None:
+    index = Index(learned=Learned())
+    with closing(Hybrid(index, Toy())) as hybrid:
+        hybrid.update(TOOLS)
+        hybrid.note("parasol", "rain")
+        assert index.learned is not None and index.learned.of("parasol").keys() == {"rain"}
+        told = hybrid.explain("parasol umbrella", "rain")
+        assert told is not None and told.partial
+        assert {word.origin for word in told.words} == {"word", "learned"}
+        assert told.total == pytest.approx(index.search("parasol umbrella")[0].score)
+        assert hybrid.explain("umbrella", "unknown") is None
 
 
 def test_until_its_vector_is_there_a_document_is_found_by_its_words(made: Make) -> None:

@@ -7,7 +7,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from toolcrib.definition import ToolDefinition
 from toolcrib.discovery import packed, scan
-from toolcrib.discovery.fields import Document, document_of
+from toolcrib.discovery.engine import WordList
+from toolcrib.discovery.fields import FIELDS, Document, document_of
 from toolcrib.discovery.index import Index
+from toolcrib.discovery.learned import Learned
 from toolcrib.discovery.packed import Packed
 from toolcrib.discovery.scan import Scan
 
@@ -26,7 +28,9 @@ class Both:
     """An index on each engine, given the same and asked the same."""
 
     def __init__(self) -> None:
-        self.plain, self.fast = Index(Scan()), Index(Packed())
+        self.learned = Learned()
+        self.plain = Index(Scan(), learned=self.learned)
+        self.fast = Index(Packed(), learned=self.learned)
 
     def update(self, put: Sequence[Document] = (), drop: Sequence[str] = ()) -> None:
         self.plain.update(put, drop)
@@ -36,6 +40,10 @@ class Both:
         plain, fast = self.plain.search(query, limit), self.fast.search(query, limit)
         assert plain == fast  # names, scores and which are named
         return [hit.name for hit in plain]
+
+    def agree_on_why(self, query: str, keys: Iterable[str]) -> None:
+        for key in keys:
+            assert self.plain.explain(query, key) == self.fast.explain(query, key)
 
 
 WORDS = ["file", "files", "read", "reader", "read_file", "web", "webfetch", "git", "的", "会话"]
@@ -60,8 +68,10 @@ def test_any_history_is_answered_alike(
         else:
             both.update([document_of(ToolDefinition(key, text), text[:4])])
         if query is not None:
+            both.learned.note(query, key)
             both.agree_on(query, limit)
-    both.agree_on(last, limit)
+    for query in (last, f"source:read {last}", f'+file "read file" {last[:9]}'):
+        both.agree_on_why(query, both.agree_on(query, limit)[:2])
 
 
 def random_document(rng: random.Random, key: str) -> Document:
@@ -85,7 +95,9 @@ def play(both: Both, rng: random.Random, rounds: int) -> None:
         put = [random_document(rng, key) for key in keys]
         both.update(put, [f"k{rng.randrange(3_000)}" for _ in range(rng.choice([0, 1, 200]))])
         for limit in (1, 10, 60):
-            both.agree_on(random_query(rng), limit)
+            query = random_query(rng)
+            both.agree_on_why(query, both.agree_on(query, limit)[::9])
+            both.agree_on(f"+{query}", limit)
 
 
 def test_thousands_of_documents_that_come_and_go_are_ranked_alike() -> None:
@@ -111,6 +123,53 @@ def test_a_word_that_begins_many_words_is_ranked_alike() -> None:
     both.update([document_of(ToolDefinition("worka", "worka workaax"))])
     for query in ("worka", "workb", "workaa tool", "worka work the tool"):
         assert both.agree_on(query, 30)
+
+
+def engines_of(documents: Sequence[Sequence[str]]) -> tuple[Scan, Packed]:
+    """Both, with the words of each document in the field that its number counts out"""
+    engines = Scan(), Packed()
+    for engine in engines:
+        for number, words in enumerate(documents):
+            fields: list[Sequence[str]] = [[] for _ in FIELDS]
+            fields[number % len(FIELDS)] = words
+            engine.add(number, fields)
+        engine.settle()
+    return engines
+
+
+def test_any_documents_are_scored_by_any_lists_as_a_scan_scores_them() -> None:
+    rng = random.Random(10)
+    words = [f"w{n}" for n in range(60)]
+    documents = [rng.choices(words, range(1, 61), k=rng.randrange(1, 30)) for _ in range(700)]
+    taught = {number: rng.random() for number in rng.sample(range(700), 40)}
+
+    def lists(engine: Scan | Packed) -> Sequence[WordList]:
+        impacts = [engine.impacts(word) for word in ("w59", "w3", "w30")]
+        impacts += [engine.given(taught), engine.expanded("w1", engine.expansions("w1"))]
+        return [WordList(0.5 + n, one, (0.5 + n) * one.peak) for n, one in enumerate(impacts)]
+
+    plain, fast = engines_of(documents)
+    everything = plain.candidates(lists(plain), 700)
+    for numbers in ([], [5], {3, 4, 699}, range(0, 700, 3), list(range(699, -1, -1))):
+        found = plain.among(lists(plain), numbers)
+        assert found == fast.among(lists(fast), numbers)
+        assert found == {n: everything[n] for n in numbers if n in everything}
+    assert plain.given({}).peak == fast.given({}).peak == 0
+
+
+def test_the_holders_of_a_term_and_where_it_stands_in_them_are_told_alike() -> None:
+    documents = [["here", "here", "there"], ["there"], ["here"] * 200, []]
+    for engine in engines_of(documents):
+        assert list(engine.holding("here")) == [0, 2]
+        assert list(engine.holding("nowhere")) == []
+        engine.remove(1)
+        assert list(engine.holding("there")) == [0]
+        (first,) = engine.occurrences("here", 0)
+        assert (first.field, first.times) == (FIELDS[0], 2)
+        assert engine.occurrences("here", 2)[0].times == 127
+        assert engine.occurrences("here", 1) == engine.occurrences("nowhere", 0) == []
+    plain, fast = engines_of(documents)
+    assert plain.occurrences("here", 2) == fast.occurrences("here", 2)
 
 
 def test_more_occurrences_than_are_counted_are_ranked_alike() -> None:

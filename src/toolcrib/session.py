@@ -36,6 +36,10 @@ from toolcrib.turn import Turn
 __all__ = ["Session"]
 
 
+MAX_LED = 300
+"""Characters of a query that a session remembers, to teach a ranker that learns."""
+
+
 class Session:
     """A conversation. Made by `Assembly.session()`; used on the assembly's loop.
 
@@ -66,6 +70,7 @@ class Session:
         self._call_ids = itertools.count(1)
         self._static: tuple[int, tuple[str, ...]] = (-1, ())
         self._sent = Sent((), (), dynamic=dynamic)
+        self._led: dict[str, str] = {}  # tools in the pool → the query that led to them, until used
 
     @property
     def view(self) -> View:
@@ -129,7 +134,10 @@ class Session:
             on_progress=on_progress,
             on_executed=partial(self._executed, ran) if self.dynamic is not None else None,
         )
-        if result.failure is not None and self.dynamic is not None and not ran:
+        if result.failure is None:
+            if call.name in self._led:
+                self._lookup.teach(self._led.pop(call.name), call.name)
+        elif self.dynamic is not None and not ran:
             return result.with_meta(executed=False)
         return result
 
@@ -146,8 +154,11 @@ class Session:
             refused |= dict.fromkeys(new[max(most - admitted, 0) :], "admission_budget")
         refused |= dict.fromkeys(ranked.failing, "load_failed")
         found = self._discover(query, ranked.hits, refused)
+        found = replace(found, corrected=ranked.corrected)
         came = sum(1 for name in new if name in self._view.pool.tools)
         self._view = replace(self._view, admitted=admitted + came)
+        led = {**self._led, **dict.fromkeys(found.exposed, query[:MAX_LED])}
+        self._led = {name: led[name] for name in led if name in self._view.pool.tools}
         return found
 
     def discover(self, *names: str) -> Found:

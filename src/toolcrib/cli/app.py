@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Tools for LLM agents: what there is, finding the right one, calling it.",
-    epilog="Exit codes: 0 fine · 1 a call failed · 2 usage · 3 configuration.",
+    epilog="Exit codes: 0 fine · 1 a call failed, recall too low · 2 usage · 3 configuration.",
 )
 
 File = Annotated[Path, typer.Argument(help="The deployment file", show_default=False)]
@@ -44,11 +44,30 @@ def search(
     file: File,
     query: Annotated[str, typer.Argument(help="The task in a few words, or a tool's name")],
     limit: Annotated[int, typer.Option(min=1, help="How many tools at most")] = 8,
+    explain: Annotated[bool, typer.Option("--explain", help="What each score is made of")] = False,
     json: Json = False,
     assembly: Name = None,
 ) -> None:
-    """Which tools fit a task, best first."""
-    guarded(commands.search(file, assembly, query, limit, json))
+    """Which tools fit a task, best first. source:NAME, tag:NAME, "a phrase" and +inname narrow."""
+    command = commands.explain if explain else commands.search
+    guarded(command(file, assembly, query, limit, json))
+
+
+@app.command("eval-search")
+def eval_search(
+    file: File,
+    cases: Annotated[
+        Path, typer.Argument(help='JSONL: {"query": "…", "relevant": ["tool_name", …]} a line')
+    ],
+    k: Annotated[int, typer.Option("--k", min=1, help="A query that lacks a tool here failed")] = 8,
+    min_recall: Annotated[
+        float, typer.Option(min=0, max=1, help="Exit with 1 if recall@k is lower")
+    ] = 0,
+    json: Json = False,
+    assembly: Name = None,
+) -> None:
+    """How well the search finds what it should: recall, nDCG, MRR, and the queries that failed."""
+    guarded(commands.eval_search(file, assembly, cases, k, min_recall, json))
 
 
 @app.command()

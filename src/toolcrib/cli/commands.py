@@ -8,16 +8,19 @@ from pathlib import Path
 
 from toolcrib.assembly import Assembly
 from toolcrib.catalog import Catalog
-from toolcrib.cli import render
+from toolcrib.cli import found, render
+from toolcrib.cli.cases import load_cases
 from toolcrib.cli.exits import Exit
 from toolcrib.cli.script import load_script
 from toolcrib.cli.talk import play
 from toolcrib.content import ToolCall
 from toolcrib.deploy import load
-from toolcrib.errors import ConfigurationError
+from toolcrib.discovery.ranker import ExplainingRanker
+from toolcrib.errors import ConfigurationError, NotAvailable
 from toolcrib.principal import Principal
+from toolcrib.testing.retrieval import evaluate
 
-__all__ = ["call", "check", "list_tools", "run", "search"]
+__all__ = ["call", "check", "eval_search", "explain", "list_tools", "run", "search"]
 
 READY_PATIENCE = 20.0
 """Seconds a command waits for the servers marked `required`."""
@@ -43,6 +46,29 @@ async def search(file: Path, name: str | None, query: str, limit: int, json: boo
         show = render.hits_json if json else render.hits_table
         show(query, hits, assembly.catalog)
     return Exit.OK
+
+
+async def explain(file: Path, name: str | None, query: str, limit: int, json: bool) -> Exit:
+    async with _opened(file, name) as assembly:
+        ranker = assembly.ranker
+        if not isinstance(ranker, ExplainingRanker):
+            raise NotAvailable(f"{type(ranker).__name__} does not explain its scores")
+        hits = ranker.search(query, limit, _searched(assembly.catalog).__contains__)
+        explained = [one for hit in hits if (one := ranker.explain(query, hit.name)) is not None]
+        show = found.explained_json if json else found.explained_text
+        show(query, explained)
+    return Exit.OK
+
+
+async def eval_search(
+    file: Path, name: str | None, cases: Path, k: int, least: float, json: bool
+) -> Exit:
+    async with _opened(file, name) as assembly:
+        known = _searched(assembly.catalog)
+        retrieval = evaluate(assembly.ranker, load_cases(cases, known), k, known.__contains__)
+        show = found.retrieval_json if json else found.retrieval_text
+        show(retrieval)
+    return Exit.FAILED if retrieval.recall[k] < least else Exit.OK
 
 
 def _searched(catalog: Catalog) -> set[str]:

@@ -55,10 +55,10 @@ class Sparse:
 
     __slots__ = ("impacts", "numbers", "peak")
 
-    def __init__(self, numbers: Numbers, impacts: Short) -> None:
+    def __init__(self, numbers: Numbers, impacts: Short, peak: float) -> None:
         self.numbers = numbers
         self.impacts = impacts.astype(np.float64)
-        self.peak = float(impacts.max(initial=0.0))
+        self.peak = peak
 
     @property
     def size(self) -> int:
@@ -81,10 +81,10 @@ class Dense:
 
     __slots__ = ("impacts", "peak")
 
-    def __init__(self, numbers: Numbers, impacts: Short, room: int) -> None:
+    def __init__(self, numbers: Numbers, impacts: Short, peak: float, room: int) -> None:
         self.impacts = np.zeros(room, np.float32)
         self.impacts[numbers] = impacts
-        self.peak = float(impacts.max(initial=0.0))
+        self.peak = peak
 
     @property
     def size(self) -> int:

@@ -8,10 +8,10 @@ lock round every use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-__all__ = ["PREFIX_WEIGHT", "Engine", "Impacts", "WordList"]
+__all__ = ["PREFIX_WEIGHT", "Engine", "Impacts", "Occurrence", "WordList"]
 
 PREFIX_WEIGHT = 0.5
 """What a field counts where a query's word is only the beginning of its word (rule A5.6)."""
@@ -33,6 +33,15 @@ class WordList(NamedTuple):
     weight: float
     impacts: Impacts
     bound: float
+
+
+class Occurrence(NamedTuple):
+    """How often a term stands in one field of a document, as far as it is counted, and what one
+    occurrence weighs there: a document's impact is what the sum of times × weight saturates to."""
+
+    field: str
+    times: int
+    weight: float
 
 
 class Engine(Protocol):
@@ -66,6 +75,10 @@ class Engine(Protocol):
         """How many documents hold `term`."""
         ...
 
+    def holding(self, term: str) -> Sequence[int]:
+        """The documents that hold `term`."""
+        ...
+
     def expansions(self, prefix: str) -> list[str]:
         """The terms that `prefix` properly begins, the shortest first, boundedly many."""
         ...
@@ -85,7 +98,20 @@ class Engine(Protocol):
         rarity where that gives more."""
         ...
 
+    def given(self, impacts: Mapping[int, float]) -> Impacts:
+        """Impacts > 0 that come from elsewhere, by document."""
+        ...
+
     def candidates(self, lists: Sequence[WordList], most: int) -> dict[int, float]:
         """Documents and the sums of their weighted impacts: all that can be among the `most` best
         once each was multiplied by a factor from 1 to `gain.MOST`, and few others."""
+        ...
+
+    def among(self, lists: Sequence[WordList], numbers: Collection[int]) -> dict[int, float]:
+        """The sums of the weighted impacts of the documents `numbers`, those that have none left
+        out."""
+        ...
+
+    def occurrences(self, term: str, number: int) -> list[Occurrence]:
+        """The fields of a document that hold `term`. For explanations."""
         ...

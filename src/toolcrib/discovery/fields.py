@@ -22,6 +22,7 @@ MAX_BRANCHES = 8
 MAX_ENUM = 30
 MAX_VALUE = 80
 MAX_NOTE = 600
+MAX_LABELS = 100
 MAX_TEXT = 6_000
 """Characters of any one field: more would only let one tool be found for everything."""
 
@@ -33,6 +34,7 @@ class Document:
     `key` is what the index files it under and answers with, normally the exposed name. `name` is
     the name without its source's namespace; `exposed` is the full one, for a query that names it.
     `parameters` holds names, `notes` the parameters' descriptions, `values` their enum values.
+    `labels` are the tags one by one, for `tag:` filters; what is searched is `tags`.
     """
 
     key: str
@@ -45,6 +47,7 @@ class Document:
     parameters: str = ""
     notes: str = ""
     values: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -79,6 +82,7 @@ def document_of(
         parameters=parameters,
         notes=notes,
         values=values,
+        labels=tuple(definition.tags[:MAX_LABELS]),
     )
 
 

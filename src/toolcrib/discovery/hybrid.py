@@ -9,17 +9,31 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from toolcrib.discovery.asked import Asked
 from toolcrib.discovery.backfill import Backfill, Retry
 from toolcrib.discovery.encoder import Encoder, Vectors
+from toolcrib.discovery.explain import Explanation
 from toolcrib.discovery.fields import Document
 from toolcrib.discovery.fusion import Scale, fused, scale_of
 from toolcrib.discovery.matrix import NOTHING_ALIKE, Matrix, Similarities
-from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit, Ranker
+from toolcrib.discovery.ranker import (
+    DEFAULT_LIMIT,
+    Accept,
+    ExplainingRanker,
+    Hit,
+    LearningRanker,
+    NarrowingRanker,
+    Ranker,
+    Searched,
+    searched_by,
+)
+from toolcrib.discovery.syntax import ask
 from toolcrib.discovery.vectors import VectorCache
 from toolcrib.errors import InvalidDefinition
+from toolcrib.frozen import NOTHING
 
 __all__ = ["Hybrid", "Retry"]
 
@@ -95,26 +109,50 @@ class Hybrid:
         a key and only until the limit is reached; it must not search this hybrid. A blank query
         finds nothing.
         """
+        return list(self.searched(query, limit, accept).hits)
+
+    def searched(
+        self, query: str, limit: int = DEFAULT_LIMIT, accept: Accept | None = None
+    ) -> Searched:
+        """As `search`, with the words that the lexical side took for misspelled."""
         limit = limit if limit > 0 else DEFAULT_LIMIT
         if not query.strip():
-            return []
-        vector = self._asked.vector(query[:MAX_QUERY])
+            return Searched(())
+        words = self._meant(query)
+        vector = self._asked.vector(words) if words.strip() else None
         found: list[Hit] = []
         with self._lock:
             self._apply()
-            for hit in self._ranked(query, vector):
-                if accept is None or accept(hit.name):
+            left = self._left(query)
+            first = searched_by(self._lexical, query, DEPTH)
+            for hit in self._ranked(query, first.hits, vector):
+                if (left is None or hit.name in left) and (accept is None or accept(hit.name)):
                     found.append(hit)
                     if len(found) == limit:
                         break
-        return found
+            return Searched(tuple(found), self._told(query, first, found))
+
+    def explain(self, query: str, key: str) -> Explanation | None:
+        """Why the document `key` has the score the lexical side gives it; None also where that
+        side does not explain. Marked `partial`: what meaning adds is not told apart."""
+        if not isinstance(self._lexical, ExplainingRanker):
+            return None
+        with self._lock:
+            self._apply()
+            told = self._lexical.explain(query, key)
+        return None if told is None else replace(told, partial=True)
+
+    def note(self, query: str, key: str) -> None:
+        """Tells the lexical side, where that learns."""
+        if isinstance(self._lexical, LearningRanker):
+            self._lexical.note(query, key)
 
     async def prepare(self, query: str) -> None:
         """Encodes `query` in a thread, so that a `search` for it soon after need not. Never raises
         for an encoder that fails: the search then answers by words."""
-        query = query[:MAX_QUERY]
-        if query.strip() and self._asked.remembered(query) is None:
-            await asyncio.to_thread(self._asked.vector, query)
+        words = self._meant(query)
+        if words.strip() and self._asked.remembered(words) is None:
+            await asyncio.to_thread(self._asked.vector, words)
 
     @property
     def ready(self) -> bool:
@@ -157,13 +195,31 @@ class Hybrid:
                 [key for key, document in queue.items() if document is None],
             )
 
-    def _ranked(self, query: str, vector: Vectors | None) -> Iterator[Hit]:
-        """Hits in rank order, each once, in ever larger portions on one scale."""
+    def _meant(self, query: str) -> str:
+        """What of `query` is encoded: no operators, where the lexical side has some."""
+        query = query[:MAX_QUERY]
+        return ask(query).text if isinstance(self._lexical, NarrowingRanker) else query
+
+    def _left(self, query: str) -> Collection[str] | None:
+        """The documents that the operators of `query` leave; None: all."""
+        lexical = self._lexical
+        return lexical.narrowed(query) if isinstance(lexical, NarrowingRanker) else None
+
+    def _told(self, query: str, first: Searched, found: Sequence[Hit]) -> Mapping[str, str]:
+        """Those of the first portion's corrections that a hit holds which may be found."""
+        names = {hit.name for hit in found} & {hit.name for hit in first.hits}
+        if not first.corrected or not names:
+            return NOTHING
+        return searched_by(self._lexical, query, len(names), names.__contains__).corrected
+
+    def _ranked(self, query: str, first: Sequence[Hit], vector: Vectors | None) -> Iterator[Hit]:
+        """Hits in rank order, each once, in ever larger portions on one scale; `first` are the
+        first `DEPTH` of the lexical side."""
         alike = self._matrix.similarities(vector) if vector is not None else NOTHING_ALIKE
         seen: set[str] = set()
         scale: Scale | None = None
         for depth in (DEPTH * 4**portion for portion in itertools.count()):
-            hits = self._lexical.search(query, depth)
+            hits = first if depth == DEPTH else self._lexical.search(query, depth)
             likenesses = _likenesses(hits, alike, depth)
             scale = scale or scale_of(hits, likenesses, alike.mean)
             for hit in fused(hits, likenesses, scale, self.weight):

@@ -5,14 +5,15 @@ Shared by all sessions of an assembly. What a session does with the hits is its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from toolcrib.catalog import Entry
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.pool import is_discoverable
-from toolcrib.discovery.ranker import Prepares, Ranker
+from toolcrib.discovery.ranker import LearningRanker, Prepares, Ranker, searched_by
 from toolcrib.discovery.search_tool import Hit
+from toolcrib.frozen import NOTHING
 from toolcrib.loading import load_all
 from toolcrib.policy import may_use
 from toolcrib.principal import Principal
@@ -23,10 +24,12 @@ __all__ = ["Lookup", "Ranked"]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The hits of a search, best first, and the names of those whose load failed."""
+    """The hits of a search, best first, the names of those whose load failed, and misspelled words
+    of the query → the words that were also searched."""
 
     hits: tuple[Hit, ...]
     failing: frozenset[str] = frozenset()
+    corrected: Mapping[str, str] = field(default=NOTHING)
 
 
 class Lookup:
@@ -63,18 +66,25 @@ class Lookup:
             entry = catalog.get(name)
             return entry is not None and may_find(entry)
 
-        ranked = ranker.search(query, min(limit, dynamic.pool_caps.max_tools), accept)
-        found = [entry for hit in ranked if (entry := catalog.get(hit.name)) is not None]
+        searched = searched_by(ranker, query, min(limit, dynamic.pool_caps.max_tools), accept)
+        found = [entry for hit in searched.hits if (entry := catalog.get(hit.name)) is not None]
         failing = await load_all(found, registry, patience)
         now = registry.catalog  # as the loads have left it
         return Ranked(
             tuple(
                 Hit(hit.name, entry.definition.description, hit.score)
-                for hit in ranked
+                for hit in searched.hits
                 if (entry := now.get(hit.name)) is not None and _may_be_told(entry, principal)
             ),
             failing,
+            searched.corrected,
         )
+
+    def teach(self, query: str, name: str) -> None:
+        """Tells a ranker that learns that `query` led to a successful call of the tool `name`."""
+        ranker = self._ranker()
+        if isinstance(ranker, LearningRanker):
+            ranker.note(query, name)
 
 
 def _may_be_told(entry: Entry, principal: Principal) -> bool:

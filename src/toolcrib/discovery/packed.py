@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import cast
 
@@ -26,7 +26,7 @@ from toolcrib.discovery.arrays import (
     unpacked,
     weighed,
 )
-from toolcrib.discovery.engine import PREFIX_WEIGHT, WordList
+from toolcrib.discovery.engine import PREFIX_WEIGHT, Occurrence, WordList
 from toolcrib.discovery.postings import Postings
 from toolcrib.discovery.weights import FIELD_COUNT, Weights
 
@@ -64,6 +64,7 @@ class Packed:
         self.rarities = self._postings.rarities
         self.rarity = self._postings.rarity
         self.frequency = self._postings.frequency
+        self.holding = self._postings.holding
         self.expansions = self._postings.expansions
 
     def add(self, number: int, fields: Sequence[Sequence[str]]) -> None:
@@ -114,10 +115,11 @@ class Packed:
             counts.extend(posting.counts)
             ends.append(len(numbers))
         if numbers:
-            places = np.array(numbers, np.intp)
+            places, starts = np.array(numbers, np.intp), [0, *ends[:-1]]
             impacts = weighed(places, unpacked(counts), self._factors).astype(np.float32)
-            for term, start, end in zip(cold, [0, *ends], ends, strict=False):
-                self._keep(term, places[start:end], impacts[start:end])
+            peaks = np.maximum.reduceat(impacts, starts).tolist()
+            for term, start, end, peak in zip(cold, starts, ends, peaks, strict=True):
+                self._keep(term, places[start:end], impacts[start:end], peak)
 
     def impacts(self, term: str) -> Sparse | Dense:
         known = self._postings.find(term)
@@ -146,7 +148,13 @@ class Packed:
             at = np.searchsorted(found, places[begun:])
             high = alone.astype(np.float64) * self.rarity(len(alone))
             impacts[at] = np.maximum(impacts[at], high)
-        return Sparse(found, impacts.astype(np.float32))
+        rounded = impacts.astype(np.float32)
+        return Sparse(found, rounded, float(rounded.max(initial=0.0)))
+
+    def given(self, impacts: Mapping[int, float]) -> Sparse:
+        numbers = sorted(impacts)
+        shares = np.array([impacts[number] for number in numbers], np.float32)
+        return Sparse(np.array(numbers, np.intp), shares, float(shares.max(initial=0.0)))
 
     def candidates(self, lists: Sequence[WordList], most: int) -> dict[int, float]:
         """Words are added up from the weightiest on. Before a long one it is asked whether what is
@@ -159,24 +167,39 @@ class Packed:
             arrays = cast("Sparse | Dense", impacts)
             if left[at] < asking and isinstance(arrays, Dense):
                 needed = _threshold(scores, most) - left[at]
-                found = np.flatnonzero(scores > max(needed, 0.0))
+                found = (scores > max(needed, 0.0)).nonzero()[0]
                 if needed > 0 and _MANY * len(found) < len(scores):
                     return self._finished(lists[at:], found, most)
                 asking = left[at] * _AGAIN
             arrays.add_to(scores, weight, spare)
         return _best(np.arange(len(scores)), scores, most)
 
+    def among(self, lists: Sequence[WordList], numbers: Collection[int]) -> dict[int, float]:
+        found = np.fromiter(numbers, np.intp, len(numbers))
+        sums = np.zeros(len(found))
+        self._add_some(lists, found, sums)
+        there = sums.nonzero()[0]
+        return dict(zip(found[there].tolist(), sums[there].tolist(), strict=True))
+
+    def occurrences(self, term: str, number: int) -> list[Occurrence]:
+        packed, lengths = self._postings.count(term, number), self._postings.lengths
+        return self._weights.occurrences(lengths, number * FIELD_COUNT, packed)
+
     def _finished(self, lists: Sequence[WordList], found: Numbers, most: int) -> dict[int, float]:
-        sums, spare = self._scores[found], self._spare
-        for weight, impacts, _ in lists:
-            cast("Sparse | Dense", impacts).add_some(sums, found, weight, spare)
+        sums = self._scores[found]
+        self._add_some(lists, found, sums)
         return _best(found, sums, most)
 
-    def _keep(self, term: int, numbers: Numbers, impacts: Short) -> None:
+    def _add_some(self, lists: Sequence[WordList], found: Numbers, sums: Floats) -> None:
+        spare = self._spare
+        for weight, impacts, _ in lists:
+            cast("Sparse | Dense", impacts).add_some(sums, found, weight, spare)
+
+    def _keep(self, term: int, numbers: Numbers, impacts: Short, peak: float) -> None:
         if _DENSE * len(numbers) > self._size:
-            kept: Sparse | Dense = Dense(numbers, impacts, len(self._scores))
+            kept: Sparse | Dense = Dense(numbers, impacts, peak, len(self._scores))
         else:
-            kept = Sparse(numbers.copy(), impacts)
+            kept = Sparse(numbers.copy(), impacts, peak)
         self._kept[term] = kept
         self._bytes += kept.size
 
@@ -227,5 +250,5 @@ def _threshold(scores: Floats, most: int) -> float:
 
 def _best(found: Numbers, sums: Floats, most: int) -> dict[int, float]:
     """The documents `found` that can be among the `most` best."""
-    there = np.flatnonzero(sums > max(_threshold(sums, most), 0.0))
+    there = (sums > max(_threshold(sums, most), 0.0)).nonzero()[0]
     return dict(zip(found[there].tolist(), sums[there].tolist(), strict=True))

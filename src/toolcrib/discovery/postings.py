@@ -111,6 +111,18 @@ class Postings:
         known = self._ids.get(term)
         return 0 if known is None else len(self.postings[known].numbers)
 
+    def holding(self, term: str) -> array[int]:
+        """The documents that hold `term`, by rising number."""
+        known = self._ids.get(term)
+        return _NOTHING.numbers if known is None else self.postings[known].numbers
+
+    def count(self, term: str, number: int) -> int:
+        """How often `term` stands in the fields of a document, packed."""
+        posting = self.posting(term) or _NOTHING
+        at = bisect_left(posting.numbers, number)
+        is_there = at < len(posting.numbers) and posting.numbers[at] == number
+        return posting.counts[at] if is_there else 0
+
     def rarity(self, documents: int) -> float:
         """The idf of a term that stands in so many of the documents; positive."""
         return math.log(1 + (len(self._terms) - documents + 0.5) / (documents + 0.5))

@@ -5,13 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from toolcrib.discovery.explain import Explanation
 from toolcrib.discovery.fields import Document
+from toolcrib.frozen import NOTHING
 
-__all__ = ["DEFAULT_LIMIT", "Accept", "Closes", "Hit", "Prepares", "Ranker"]
+__all__ = [
+    "DEFAULT_LIMIT",
+    "Accept",
+    "Closes",
+    "CorrectingRanker",
+    "ExplainingRanker",
+    "Hit",
+    "LearningRanker",
+    "NarrowingRanker",
+    "Prepares",
+    "Ranker",
+    "Searched",
+    "searched_by",
+]
 
 DEFAULT_LIMIT = 8
 """Hits of a search that names no limit (rule A5.3)."""
@@ -28,6 +43,16 @@ class Hit:
     name: str
     score: float
     exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search's hits, best first, and the query's words that were taken for misspelled: as written
+    in the query, lower-cased → the known word that was also searched. Only corrections that some
+    hit holds are told, so that nobody learns a word of a tool that is hidden from them."""
+
+    hits: tuple[Hit, ...]
+    corrected: Mapping[str, str] = field(default=NOTHING)
 
 
 @runtime_checkable
@@ -59,9 +84,54 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class CorrectingRanker(Ranker, Protocol):
+    """A ranker that also tells what it took for misspelled."""
+
+    def searched(
+        self, query: str, limit: int = DEFAULT_LIMIT, accept: Accept | None = None
+    ) -> Searched:
+        """As `search`, whose answer are the `hits` of this one."""
+        ...
+
+
+@runtime_checkable
 class Closes(Protocol):
     """A ranker that holds something which must end with its assembly."""
 
     def close(self) -> None:
         """Ends it; may take seconds, so it is called in a thread. Safe twice."""
         ...
+
+
+@runtime_checkable
+class LearningRanker(Ranker, Protocol):
+    """A ranker that learns from what became of its hits."""
+
+    def note(self, query: str, key: str) -> None:
+        """`query` found the document `key`, and the tool was then called successfully."""
+        ...
+
+
+@runtime_checkable
+class ExplainingRanker(Ranker, Protocol):
+    """A ranker that can say why."""
+
+    def explain(self, query: str, key: str) -> Explanation | None:
+        """Why the document `key` has its score for `query`; None if there is none of that key."""
+        ...
+
+
+@runtime_checkable
+class NarrowingRanker(Ranker, Protocol):
+    """A ranker whose queries may hold the operators of `syntax`."""
+
+    def narrowed(self, query: str) -> Collection[str] | None:
+        """The keys of the documents that the operators of `query` leave; None: all."""
+        ...
+
+
+def searched_by(ranker: Ranker, query: str, limit: int, accept: Accept | None = None) -> Searched:
+    """What `ranker` finds, with its corrections if it tells any."""
+    if isinstance(ranker, CorrectingRanker):
+        return ranker.searched(query, limit, accept)
+    return Searched(tuple(ranker.search(query, limit, accept)))

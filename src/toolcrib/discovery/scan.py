@@ -8,11 +8,11 @@ from __future__ import annotations
 import heapq
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from toolcrib.discovery import gain
-from toolcrib.discovery.engine import PREFIX_WEIGHT, WordList
+from toolcrib.discovery.engine import PREFIX_WEIGHT, Occurrence, WordList
 from toolcrib.discovery.postings import Postings
 from toolcrib.discovery.weights import FIELD_COUNT, Weights, widest
 
@@ -52,6 +52,7 @@ class Scan:
         self.rarities = self._postings.rarities
         self.rarity = self._postings.rarity
         self.frequency = self._postings.frequency
+        self.holding = self._postings.holding
         self.expansions = self._postings.expansions
 
     def add(self, number: int, fields: Sequence[Sequence[str]]) -> None:
@@ -118,6 +119,10 @@ class Scan:
                 found[number] = max(found[number], impact * alone)
         return _Listed(array("I", found), array("f", found.values()))
 
+    def given(self, impacts: Mapping[int, float]) -> _Listed:
+        numbers = sorted(impacts)
+        return _Listed(array("I", numbers), array("f", [impacts[number] for number in numbers]))
+
     def candidates(self, lists: Sequence[WordList], most: int) -> dict[int, float]:
         """Words are added up from the weightiest on. As soon as what the remaining words can still
         give cannot lift a document into the best, they are only looked up for the documents already
@@ -139,6 +144,16 @@ class Scan:
                 scores = _still_possible(scores, most, left[at])
             _look_up(scores, weight, listed)
         return _still_possible(scores, most, 0.0)
+
+    def among(self, lists: Sequence[WordList], numbers: Collection[int]) -> dict[int, float]:
+        scores = dict.fromkeys(numbers, 0.0)
+        for weight, impacts, _ in lists:
+            _look_up(scores, weight, cast("_Listed", impacts))
+        return {number: score for number, score in scores.items() if score}
+
+    def occurrences(self, term: str, number: int) -> list[Occurrence]:
+        packed, lengths = self._postings.count(term, number), self._postings.lengths
+        return self._weights.occurrences(lengths, number * FIELD_COUNT, packed)
 
     def _widest_counts(self, term: str, others: Sequence[str]) -> dict[int, int]:
         begun: dict[int, int] = {}

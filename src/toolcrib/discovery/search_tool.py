@@ -49,8 +49,9 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found and what became of it. `exposed` are exactly the hits that the next
-    round sends; `refused` the reasons that were settled by the search itself,
-    `offered` what it offered to the pool, best first."""
+    round sends; `refused` the reasons that were settled by the search itself, `offered` what it
+    offered to the pool, best first. `corrected`: misspelled words of the query → the words that
+    were also searched."""
 
     query: str
     hits: tuple[Hit, ...]
@@ -59,6 +60,7 @@ class Found:
     evicted: tuple[str, ...] = ()
     refused: Mapping[str, Reason] = field(default=NOTHING)
     offered: tuple[str, ...] = ()
+    corrected: Mapping[str, str] = field(default=NOTHING)
 
     def settled(self, visible: Collection[str], pooled: Collection[str]) -> Found:
         """The same search, as things stand now."""
@@ -75,12 +77,14 @@ class Found:
         return replace(self, exposed=exposed, failed=tuple(failed), evicted=evicted)
 
     def to_json(self) -> dict[str, Any]:
-        """What the model gets: {query, hits, exposed?, failed?, evicted?} (rule A5.9)."""
+        """What the model gets: {query, hits, did_you_mean?, exposed?, failed?, evicted?} (rule
+        A5.9)."""
         hits = [
             {"name": h.name, "description": _short(h.description), "score": round(h.score, 3)}
             for h in self.hits
         ]
         lists: dict[str, Any] = {
+            "did_you_mean": dict(self.corrected),
             "exposed": list(self.exposed),
             "failed": [{"name": name, "reason": reason} for name, reason in self.failed],
             "evicted": list(self.evicted),

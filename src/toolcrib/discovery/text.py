@@ -1,6 +1,6 @@
 """From text to the terms that are searched: the same walk for documents and for queries.
 
-Words only: which texts of a tool count is `fields`, how much each counts is `postings`.
+Words only: which texts of a tool count is `fields`, how much each counts is `weights`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,22 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol, cast
 
 import Stemmer  # type: ignore[import-not-found]  # a C module without stubs
 
-__all__ = ["LONGEST_NAME", "STOP_WORDS", "NamedWord", "Words", "is_cjk", "name_key", "names_in"]
+__all__ = [
+    "FILLER_WORDS",
+    "LONGEST_NAME",
+    "STOP_WORDS",
+    "NamedWord",
+    "Words",
+    "is_cjk",
+    "name_key",
+    "names_in",
+]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
@@ -44,7 +54,19 @@ would you your yours don ve ll re m
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """English function words, and those every request to an agent is made of (please, find, show). They
-stay searchable: `postings` only lets them weigh little in a query."""
+stay searchable: `reading` only lets them weigh little."""
+
+_FILLER_WORDS = """
+able assist assistance available based best call called certain check come curious current currently
+details determine different discover example explore first following friend given go going good
+great hello help hi idea ideas included includes including info information interested items keep
+kind learn looking lot lots love made make named needs next now ok okay one option options
+particular planning possible provided recommend related relevant right second specific sort
+suggest suitable sure take thank thanks thing things three titled today tomorrow trying two type
+types understand using various wanted wants way ways well wondering
+"""
+FILLER_WORDS = frozenset(_FILLER_WORDS.split()) - STOP_WORDS
+"""Words people wrap a request in, which also have a meaning of their own."""
 
 
 class _Stemmer(Protocol):
@@ -62,12 +84,13 @@ class Words:
     index owns one and uses it under its lock.
     """
 
-    __slots__ = ("_known", "_stem", "stop_terms")
+    __slots__ = ("_known", "_stem", "filler_terms", "stop_terms")
 
     def __init__(self) -> None:
         self._stem = cast("_Stemmers", Stemmer).Stemmer("english").stemWord
         self._known: dict[str, tuple[str, ...]] = {}
         self.stop_terms = frozenset(map(self._stem, STOP_WORDS))
+        self.filler_terms = frozenset(map(self._stem, FILLER_WORDS)) - self.stop_terms
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order, repeats included.
@@ -89,11 +112,19 @@ class Words:
             found += terms
         return found
 
+    def spelled(self, text: str, term: str) -> str:
+        """How `term` is written in `text` first, lower-cased; the term itself if it is not there.
+        A walk through the whole text: for what is told, not for what is ranked."""
+        for run in _RUN.findall(_plain(text)):
+            for piece in _pieces(run):
+                if self._stem(piece.lower()) == term:
+                    return piece.lower()
+        return term
+
     def _remember(self, run: str) -> tuple[str, ...]:
         if is_cjk(run):  # whole sentences are one run: not worth remembering
             return (*run, *map("".join, pairwise(run)))
-        pieces = _PIECE.findall(run) if run.isascii() else _OTHER_PIECE.findall(run)
-        terms = tuple(self._stemmed(run, pieces))
+        terms = tuple(self._stemmed(run, _pieces(run)))
         if len(self._known) >= _CACHED_RUNS:
             self._known.clear()
         if len(run) <= _LONGEST_RUN:
@@ -109,6 +140,10 @@ class Words:
                 yield self._stem(piece.lower())
         if dropped and len(pieces) > 1:  # s3, k8s, v2: nothing would be left of them
             yield self._stem(run.lower())
+
+
+def _pieces(run: str) -> list[str]:
+    return _PIECE.findall(run) if run.isascii() else _OTHER_PIECE.findall(run)
 
 
 def is_cjk(term: str) -> bool:
@@ -132,16 +167,22 @@ class NamedWord(NamedTuple):
 def names_in(query: str) -> list[NamedWord]:
     """The words of `query` as names. Of a name with namespaces (`mcp__fs__read_file`,
     `fs/read_file`) its tails are keys too, so that it is found without them."""
-    found: list[NamedWord] = []
-    for word in _NAME.findall(query):
-        if word.isalpha() and len(word) <= LONGEST_NAME:  # most are: nothing to split
-            found.append(NamedWord((word.lower(),), bool(_CAMEL.search(word))))
-            continue
-        keys = dict.fromkeys(name_key(part) for part in _tails(word))
-        keys.pop("", None)
-        if keys and len(word) <= LONGEST_NAME:
-            found.append(NamedWord(tuple(keys), not word.isalpha() or bool(_CAMEL.search(word))))
-    return found
+    words = [_short(w) if len(w) <= _LONGEST_RUN else _named(w) for w in _NAME.findall(query)]
+    return [word for word in words if word is not None]
+
+
+def _named(word: str) -> NamedWord | None:
+    if len(word) > LONGEST_NAME:
+        return None
+    is_camel = bool(_CAMEL.search(word))
+    if word.isalpha():  # most are: nothing to split
+        return NamedWord((word.lower(),), is_camel)
+    keys = dict.fromkeys(name_key(part) for part in _tails(word))
+    keys.pop("", None)
+    return NamedWord(tuple(keys), True) if keys else None
+
+
+_short = lru_cache(_CACHED_RUNS)(_named)
 
 
 def _tails(word: str) -> Iterator[str]:

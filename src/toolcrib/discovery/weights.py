@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+from toolcrib.discovery.engine import Occurrence
 from toolcrib.discovery.fields import FIELDS
 
 __all__ = [
@@ -140,6 +141,14 @@ class Weights:
                 for number, packed in zip(numbers, counts, strict=True)
             ],
         )
+
+    def occurrences(self, lengths: Sequence[int], start: int, packed: int) -> list[Occurrence]:
+        """The fields of the document whose lengths begin at `start` that `packed` counts in."""
+        return [
+            Occurrence(field, count, self.factors[index][lengths[start + index]])
+            for index, field in enumerate(FIELDS)
+            if (count := packed >> index * BITS & MOST)
+        ]
 
     def _freeze(self, mean: list[float]) -> None:
         self._mean = mean
