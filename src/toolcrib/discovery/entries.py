@@ -7,6 +7,7 @@ thread-safe: the index uses it under its lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 from typing import NamedTuple, TypeAlias
 
 from toolcrib.discovery.engine import Engine
@@ -68,17 +69,18 @@ class Entries:
         """Adds `document`, whose terms are `fields`, in the order of `FIELDS`."""
         traits = Traits(
             tuple(dict.fromkeys(fields[_NAME])),
-            " ".join(dict.fromkeys(fields[_SOURCE])),
+            intern(" ".join(dict.fromkeys(fields[_SOURCE]))),  # shared by all tools of a source
             "\n".join(map(in_order, filter(None, fields))),
         )
+        full, bare = name_key(document.exposed), name_key(document.name)
         entry = Entry(
             document.key,
             document.exposed,
             document.description,
-            name_key(document.exposed),
-            name_key(document.name),
-            name_key(document.source),
-            tuple(map(name_key, document.labels)),
+            full,
+            full if bare == full else bare,
+            intern(name_key(document.source)),
+            tuple(intern(name_key(label)) for label in document.labels),
             traits,
         )
         self.name_weights.clear()

@@ -70,15 +70,14 @@ class Lookup:
         found = [entry for hit in searched.hits if (entry := catalog.get(hit.name)) is not None]
         failing = await load_all(found, registry, patience)
         now = registry.catalog  # as the loads have left it
-        return Ranked(
-            tuple(
-                Hit(hit.name, entry.definition.description, hit.score)
-                for hit in searched.hits
-                if (entry := now.get(hit.name)) is not None and _may_be_told(entry, principal)
-            ),
-            failing,
-            searched.corrected,
+        hits = tuple(
+            Hit(hit.name, entry.definition.description, hit.score)
+            for hit in searched.hits
+            if (entry := now.get(hit.name)) is not None and _may_be_told(entry, principal)
         )
+        # a word may be known from a hit that is none any more
+        told = searched.corrected if len(hits) == len(searched.hits) else NOTHING
+        return Ranked(hits, failing, told)
 
     def teach(self, query: str, name: str) -> None:
         """Tells a ranker that learns that `query` led to a successful call of the tool `name`."""

@@ -65,8 +65,10 @@ def left_by(ask: Ask, entries: Entries, words: Words, engine: Engine) -> set[int
         groups.append(engine.holding(min(terms, key=engine.frequency)))
     groups.sort(key=len)
     left = set(groups[0]).intersection(*groups[1:])
-    tests = [one.holds for one in needed if one.terms]
-    return {number for number in left if all(holds(entries[number]) for holds in tests)}
+    for one in needed:
+        if one.terms:
+            left = {number for number in left if one.holds(entries[number])}
+    return left
 
 
 def _is_of(sources: Collection[str]) -> Holds:
@@ -82,10 +84,15 @@ def _has_phrase(stems: str) -> Holds:
 
 
 def _has_in_name(terms: tuple[str, ...], words: Words) -> Holds:
+    needed = frozenset(terms)
+    texts = [f" {term} " for term in terms if not is_cjk(term)]
+
     def holds(entry: Entry) -> bool:
-        stems = entry.traits.stems
-        if not all(f" {term} " in stems or is_cjk(term) for term in terms):
-            return False  # most documents end here; a namespace's word may stand in no text
-        return {*entry.traits.name, *words.terms(entry.exposed)}.issuperset(terms)
+        if needed.issubset(entry.traits.name):
+            return True
+        if entry.full == entry.bare:
+            return False
+        stems = entry.traits.stems  # a word of a namespace may stand in no text
+        return needed.issubset(words.terms(entry.exposed)) and all(t in stems for t in texts)
 
     return holds
