@@ -18,11 +18,8 @@ from toolcrib.catalog import Catalog
 from toolcrib.chain import Middleware
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.crossing import call_across
-from toolcrib.discovery.fields import document_of
-from toolcrib.discovery.index import Index
 from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.ranker import Closes, Ranker
 from toolcrib.discovery.saved import view_of
 from toolcrib.discovery.search_tool import search_tool
 from toolcrib.discovery.visible import View
@@ -33,6 +30,9 @@ from toolcrib.opening import OWN, Item, Opening, sources_of
 from toolcrib.output import Delivery
 from toolcrib.policy import Policies, Policy
 from toolcrib.principal import LOCAL, Principal
+from toolcrib.ranking.fields import document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.ranker import Closes, Ranker
 from toolcrib.redact import Redactor
 from toolcrib.registry import Change, Registry
 from toolcrib.session import Session

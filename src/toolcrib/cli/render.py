@@ -15,8 +15,8 @@ from toolcrib.catalog import Catalog
 from toolcrib.cli.talk import Played, PlayedRound
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.deploy import Deployment
-from toolcrib.discovery.ranker import Hit
 from toolcrib.errors import Problem
+from toolcrib.ranking.ranker import Hit
 
 __all__ = [
     "catalog_json",

@@ -20,12 +20,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from toolcrib.discovery.encoder import Vectors
+from toolcrib.dense.encoder import Vectors
 from toolcrib.errors import InvalidDefinition
 
 __all__ = ["VectorCache", "mark_of"]
 
-logger = logging.getLogger("toolcrib.discovery.vectors")
+logger = logging.getLogger("toolcrib.dense.vectors")
 
 MOST_VECTORS = 200_000
 """Vectors kept by default: of 384 dimensions, 170 MB."""

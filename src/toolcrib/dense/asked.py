@@ -11,12 +11,12 @@ import threading
 import time
 from collections import OrderedDict
 
-from toolcrib.discovery.backfill import Retry
-from toolcrib.discovery.encoder import Encoder, Vectors, checked
+from toolcrib.dense.backfill import Retry
+from toolcrib.dense.encoder import Encoder, Vectors, checked
 
 __all__ = ["Asked"]
 
-logger = logging.getLogger("toolcrib.discovery.hybrid")
+logger = logging.getLogger("toolcrib.dense.hybrid")
 
 REMEMBERED = 256
 """Queries whose vectors are remembered, those asked for longest ago forgotten first."""

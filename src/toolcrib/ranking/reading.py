@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from toolcrib.discovery.engine import PREFIX_WEIGHT, Engine, WordList
-from toolcrib.discovery.learned import Learned
-from toolcrib.discovery.lexicon import Lexicon
-from toolcrib.discovery.query import Query, Reason
-from toolcrib.discovery.spelling import Spelling
-from toolcrib.discovery.text import Words
+from toolcrib.ranking.engine import PREFIX_WEIGHT, Engine, WordList
+from toolcrib.ranking.learned import Learned
+from toolcrib.ranking.lexicon import Lexicon
+from toolcrib.ranking.query import Query, Reason
+from toolcrib.ranking.spelling import Spelling
+from toolcrib.ranking.text import Words
 
 __all__ = ["Sources", "parsed"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from toolcrib.discovery.weights import BITS, FIELD_COUNT, MOST, SATURATION
+from toolcrib.ranking.weights import BITS, FIELD_COUNT, MOST, SATURATION
 
 __all__ = [
     "Counts",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolcrib.discovery.engine import PREFIX_WEIGHT, Engine
-from toolcrib.discovery.gain import Gains
-from toolcrib.discovery.query import Origin, Query, Reason
+from toolcrib.ranking.engine import PREFIX_WEIGHT, Engine
+from toolcrib.ranking.gain import Gains
+from toolcrib.ranking.query import Origin, Query, Reason
 
 __all__ = ["Condition", "Explanation", "FieldShare", "WordShare", "shares_of"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcrib.discovery.encoder import Vectors
+from toolcrib.dense.encoder import Vectors
 
 __all__ = ["NOTHING_ALIKE", "Matrix", "Similarities"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery.text import name_key
+from toolcrib.ranking.text import name_key
 
 __all__ = ["FIELDS", "Document", "document_of"]
 

@@ -12,14 +12,17 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from toolcrib.discovery.asked import Asked
-from toolcrib.discovery.backfill import Backfill, Retry
-from toolcrib.discovery.encoder import Encoder, Vectors
-from toolcrib.discovery.explain import Explanation
-from toolcrib.discovery.fields import Document
-from toolcrib.discovery.fusion import Scale, fused, scale_of
-from toolcrib.discovery.matrix import NOTHING_ALIKE, Matrix, Similarities
-from toolcrib.discovery.ranker import (
+from toolcrib.dense.asked import Asked
+from toolcrib.dense.backfill import Backfill, Retry
+from toolcrib.dense.encoder import Encoder, Vectors
+from toolcrib.dense.fusion import Scale, fused, scale_of
+from toolcrib.dense.matrix import NOTHING_ALIKE, Matrix, Similarities
+from toolcrib.dense.vectors import VectorCache
+from toolcrib.errors import InvalidDefinition
+from toolcrib.frozen import NOTHING
+from toolcrib.ranking.explain import Explanation
+from toolcrib.ranking.fields import Document
+from toolcrib.ranking.ranker import (
     DEFAULT_LIMIT,
     Accept,
     ExplainingRanker,
@@ -30,10 +33,7 @@ from toolcrib.discovery.ranker import (
     Searched,
     searched_by,
 )
-from toolcrib.discovery.syntax import ask
-from toolcrib.discovery.vectors import VectorCache
-from toolcrib.errors import InvalidDefinition
-from toolcrib.frozen import NOTHING
+from toolcrib.ranking.syntax import ask
 
 __all__ = ["Hybrid", "Retry"]
 

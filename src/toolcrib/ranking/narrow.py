@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple, TypeAlias
 
-from toolcrib.discovery.engine import Engine
-from toolcrib.discovery.entries import Entries, Entry, in_order
-from toolcrib.discovery.syntax import Ask
-from toolcrib.discovery.text import Words, is_cjk
+from toolcrib.ranking.engine import Engine
+from toolcrib.ranking.entries import Entries, Entry, in_order
+from toolcrib.ranking.syntax import Ask
+from toolcrib.ranking.text import Words, is_cjk
 
 __all__ = ["Needed", "conditions", "left_by"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from toolcrib.discovery.text import Words
+from toolcrib.ranking.text import Words
 
 __all__ = ["synonyms"]
 

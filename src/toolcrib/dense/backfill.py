@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
-from toolcrib.discovery.encoder import Encoder, Vectors, checked
-from toolcrib.discovery.fields import Document
-from toolcrib.discovery.vectors import VectorCache, mark_of
+from toolcrib.dense.encoder import Encoder, Vectors, checked
+from toolcrib.dense.vectors import VectorCache, mark_of
 from toolcrib.errors import InvalidDefinition
+from toolcrib.ranking.fields import Document
 
 __all__ = ["Backfill", "Deliver", "Retry", "text_of"]
 
-logger = logging.getLogger("toolcrib.discovery.hybrid")
+logger = logging.getLogger("toolcrib.dense.hybrid")
 
 BATCH = 32
 """Texts given to the encoder at once."""

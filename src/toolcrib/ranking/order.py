@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from toolcrib.discovery.entries import Entries
-from toolcrib.discovery.explain import Condition, Explanation, shares_of
-from toolcrib.discovery.gain import Gainer
-from toolcrib.discovery.narrow import conditions, left_by
-from toolcrib.discovery.ranker import Hit
-from toolcrib.discovery.reading import Sources, parsed
-from toolcrib.discovery.syntax import ask
+from toolcrib.ranking.entries import Entries
+from toolcrib.ranking.explain import Condition, Explanation, shares_of
+from toolcrib.ranking.gain import Gainer
+from toolcrib.ranking.narrow import conditions, left_by
+from toolcrib.ranking.ranker import Hit
+from toolcrib.ranking.reading import Sources, parsed
+from toolcrib.ranking.syntax import ask
 
 __all__ = ["Ranking"]
 

@@ -11,10 +11,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from toolcrib.discovery import gain
-from toolcrib.discovery.engine import PREFIX_WEIGHT, Occurrence, WordList
-from toolcrib.discovery.postings import Postings
-from toolcrib.discovery.weights import FIELD_COUNT, Weights, widest
+from toolcrib.ranking import gain
+from toolcrib.ranking.engine import PREFIX_WEIGHT, Occurrence, WordList
+from toolcrib.ranking.postings import Postings
+from toolcrib.ranking.weights import FIELD_COUNT, Weights, widest
 
 __all__ = ["Scan"]
 

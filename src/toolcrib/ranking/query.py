@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from toolcrib.discovery.engine import WordList
 from toolcrib.frozen import NOTHING
+from toolcrib.ranking.engine import WordList
 
 __all__ = ["Origin", "Query", "Reason"]
 

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from toolcrib.discovery.text import Words
 from toolcrib.errors import InvalidDefinition
+from toolcrib.ranking.text import Words
 
 __all__ = ["Learned"]
 

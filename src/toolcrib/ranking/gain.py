@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import itemgetter
 from typing import NamedTuple
 
-from toolcrib.discovery.query import Query
+from toolcrib.ranking.query import Query
 
 __all__ = ["MOST", "Gainer", "Gains", "NameWeights", "Traits", "weight_of"]
 

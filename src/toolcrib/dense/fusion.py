@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from toolcrib.discovery.ranker import Hit
+from toolcrib.ranking.ranker import Hit
 
 __all__ = ["Scale", "fused", "scale_of"]
 

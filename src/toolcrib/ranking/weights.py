@@ -12,8 +12,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-from toolcrib.discovery.engine import Occurrence
-from toolcrib.discovery.fields import FIELDS
+from toolcrib.ranking.engine import Occurrence
+from toolcrib.ranking.fields import FIELDS
 
 __all__ = [
     "BITS",

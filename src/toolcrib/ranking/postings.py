@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolcrib.discovery.vocabulary import Vocabulary
-from toolcrib.discovery.weights import BITS, COUNTED, FIELD_COUNT, MOST
+from toolcrib.ranking.vocabulary import Vocabulary
+from toolcrib.ranking.weights import BITS, COUNTED, FIELD_COUNT, MOST
 
 __all__ = ["Posting", "Postings"]
 

@@ -9,20 +9,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Iterator
 
-from toolcrib.discovery.engine import Engine
-from toolcrib.discovery.engines import fastest
-from toolcrib.discovery.entries import Entries
-from toolcrib.discovery.explain import Explanation
-from toolcrib.discovery.fields import Document
-from toolcrib.discovery.learned import Learned
-from toolcrib.discovery.lexicon import Lexicon
-from toolcrib.discovery.narrow import left_by
-from toolcrib.discovery.ranker import DEFAULT_LIMIT, Accept, Hit, Searched
-from toolcrib.discovery.ranking import Ranking
-from toolcrib.discovery.reading import Sources
-from toolcrib.discovery.spelling import Spelling
-from toolcrib.discovery.syntax import ask
-from toolcrib.discovery.text import Words
+from toolcrib.ranking.engine import Engine
+from toolcrib.ranking.engines import fastest
+from toolcrib.ranking.entries import Entries
+from toolcrib.ranking.explain import Explanation
+from toolcrib.ranking.fields import Document
+from toolcrib.ranking.learned import Learned
+from toolcrib.ranking.lexicon import Lexicon
+from toolcrib.ranking.narrow import left_by
+from toolcrib.ranking.order import Ranking
+from toolcrib.ranking.ranker import DEFAULT_LIMIT, Accept, Hit, Searched
+from toolcrib.ranking.reading import Sources
+from toolcrib.ranking.spelling import Spelling
+from toolcrib.ranking.syntax import ask
+from toolcrib.ranking.text import Words
 
 __all__ = ["Index"]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from toolcrib.discovery.text import name_key
+from toolcrib.ranking.text import name_key
 
 __all__ = ["Ask", "ask"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcrib.discovery.engine import Engine
+from toolcrib.ranking.engine import Engine
 
 __all__ = ["fastest"]
 
@@ -10,9 +10,9 @@ __all__ = ["fastest"]
 def fastest() -> Engine:
     """A new engine, on numpy where that is installed; it is imported here and not before."""
     try:
-        from toolcrib.discovery.packed import Packed
+        from toolcrib.ranking.packed import Packed
     except ImportError:
-        from toolcrib.discovery.scan import Scan
+        from toolcrib.ranking.scan import Scan
 
         return Scan()
     return Packed()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from toolcrib.discovery.engine import Engine
-from toolcrib.discovery.synonyms import synonyms
-from toolcrib.discovery.text import Words, is_cjk
+from toolcrib.ranking.engine import Engine
+from toolcrib.ranking.synonyms import synonyms
+from toolcrib.ranking.text import Words, is_cjk
 
 __all__ = ["Lexicon", "Term"]
 

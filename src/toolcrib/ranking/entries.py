@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from sys import intern
 from typing import NamedTuple, TypeAlias
 
-from toolcrib.discovery.engine import Engine
-from toolcrib.discovery.fields import FIELDS, Document
-from toolcrib.discovery.gain import NameWeights, Traits
-from toolcrib.discovery.text import LONGEST_NAME, Words, is_cjk, name_key, names_in
+from toolcrib.ranking.engine import Engine
+from toolcrib.ranking.fields import FIELDS, Document
+from toolcrib.ranking.gain import NameWeights, Traits
+from toolcrib.ranking.text import LONGEST_NAME, Words, is_cjk, name_key, names_in
 
 __all__ = ["Entries", "Entry", "in_order"]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from toolcrib.discovery.explain import Explanation
-from toolcrib.discovery.fields import Document
 from toolcrib.frozen import NOTHING
+from toolcrib.ranking.explain import Explanation
+from toolcrib.ranking.fields import Document
 
 __all__ = [
     "DEFAULT_LIMIT",

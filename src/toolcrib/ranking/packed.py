@@ -15,8 +15,8 @@ from typing import cast
 
 import numpy as np
 
-from toolcrib.discovery import gain
-from toolcrib.discovery.arrays import (
+from toolcrib.ranking import gain
+from toolcrib.ranking.arrays import (
     Counts,
     Dense,
     Floats,
@@ -26,9 +26,9 @@ from toolcrib.discovery.arrays import (
     unpacked,
     weighed,
 )
-from toolcrib.discovery.engine import PREFIX_WEIGHT, Occurrence, WordList
-from toolcrib.discovery.postings import Postings
-from toolcrib.discovery.weights import FIELD_COUNT, Weights
+from toolcrib.ranking.engine import PREFIX_WEIGHT, Occurrence, WordList
+from toolcrib.ranking.postings import Postings
+from toolcrib.ranking.weights import FIELD_COUNT, Weights
 
 __all__ = ["Packed"]
 
