@@ -80,7 +80,12 @@ def _policy(scopes: tuple[str, ...] = (), **said: Any) -> Policy:
 
 _POLICY = record(
     _policy,
-    {"exposure": exposure, "timeout": not_negative, "scopes": list_of(name)},
+    {
+        "exposure": exposure,
+        "timeout": not_negative,
+        "scopes": list_of(name),
+        "idempotent": flag,
+    },
     later=_LATER_POLICY,
 )
 

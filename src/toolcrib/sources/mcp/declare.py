@@ -8,8 +8,10 @@ from typing import Any
 
 from toolcrib.frozen import NOTHING
 from toolcrib.interpolate import expand
+from toolcrib.sources.mcp.auth import Auth
 from toolcrib.sources.mcp.overrides import Overrides
 from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.sources.mcp.source import McpSource
 
 __all__ = ["http", "stdio"]
@@ -23,19 +25,23 @@ def stdio(
     cwd: str = "",
     prefix: str | None = None,
     resources: bool = False,
+    prompts: bool = False,
+    per_session: bool = False,
     required: bool = False,
     liveness: float | None = None,
     include: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     rename: Mapping[str, str] = NOTHING,
     descriptions: Mapping[str, str] = NOTHING,
+    bounds: ServerSettings = ServerSettings(),
     **settings: Any,
 ) -> McpSource:
     """A source of one MCP server that is started as `command args…` and spoken to over its pipes.
 
-    `include`, `exclude`, `rename` and `descriptions` are those of `Overrides`, `settings` those of
-    `McpSource`. `${env:X}` in `args` and `env` is expanded here, once. Raises `InvalidDefinition`,
-    and `ConfigurationError` for a variable that is not set.
+    `include`, `exclude`, `rename` and `descriptions` are those of `Overrides`, `bounds` the times
+    and numbers of this server, `settings` those of `McpSource`. `${env:X}` in `args` and `env` is
+    expanded here, once. Raises `InvalidDefinition`, and `ConfigurationError` for a variable that is
+    not set.
     """
     server = McpServer(
         name,
@@ -46,9 +52,12 @@ def stdio(
         cwd=cwd,
         prefix=prefix,
         resources=resources,
+        prompts=prompts,
+        per_session=per_session,
         required=required,
         liveness=liveness,
         tools=Overrides(include, exclude, rename, descriptions),
+        settings=bounds,
     )
     return McpSource([server], name=name, **settings)
 
@@ -58,15 +67,19 @@ def http(
     url: str,
     *,
     headers: Mapping[str, str] = NOTHING,
+    auth: Auth | None = None,
     http_timeout: float | None = None,
     prefix: str | None = None,
     resources: bool = False,
+    prompts: bool = False,
+    per_session: bool = False,
     required: bool = False,
     liveness: float | None = None,
     include: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     rename: Mapping[str, str] = NOTHING,
     descriptions: Mapping[str, str] = NOTHING,
+    bounds: ServerSettings = ServerSettings(),
     **settings: Any,
 ) -> McpSource:
     """A source of one MCP server at `url` (Streamable HTTP). `${env:X}` in `url` and `headers` is
@@ -76,12 +89,16 @@ def http(
         "http",
         url=expand(url, os.environ),
         headers=_expanded(headers),
+        auth=auth,
         http_timeout=http_timeout,
         prefix=prefix,
         resources=resources,
+        prompts=prompts,
+        per_session=per_session,
         required=required,
         liveness=liveness,
         tools=Overrides(include, exclude, rename, descriptions),
+        settings=bounds,
     )
     return McpSource([server], name=name, **settings)
 
