@@ -21,8 +21,8 @@ from typing import Any
 from harness import table
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery.fields import Document, document_of
-from toolcrib.discovery.index import Index
+from toolcrib.ranking.fields import Document, document_of
+from toolcrib.ranking.index import Index
 
 CHANGES = 500
 QUERIES = 60

@@ -204,8 +204,8 @@ def told(
     print(f"slowest call    {tally.slowest:.2f} s")
     print(f"not hit         {tally.unharmed:,}, of them {100 * share:.2f} % succeeded")
     print(
-        f"side effects    {sum(ledger.values()):,}, twice: {len(twice)}, said done and lost: {len(lost)},"
-        f" said not available and done: {len(undone)}"
+        f"side effects    {sum(ledger.values()):,}, twice: {len(twice)},"
+        f" said done and lost: {len(lost)}, said not available and done: {len(undone)}"
     )
     print(f"all ready       {times[1]:.1f} s after the last kill")
     print(f"descriptors     {fds} → {fds_after}")

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from toolcrib.cli.app import Format
+from toolcrib.deploy.clients import DIALECTS
+
 DATA = Path(__file__).parent / "data"
 
 TOOLS = '''
@@ -198,3 +201,140 @@ def test_a_missing_file_exits_with_3(tmp_path: Path) -> None:
     missing = toolcrib("list", tmp_path / "none.yaml")
     assert missing.returncode == 3
     assert "cannot be read" in missing.stderr
+
+
+# -- servers, and the files of other clients
+
+RAW = Path(__file__).parent / "servers" / "raw.py"
+SERVERS = f"""
+resources:
+  mcp:
+    kind: tool.Source
+    impl: mcp
+    settings:
+      config: .mcp.json
+      servers:
+        - name: good
+          transport: stdio
+          command: {sys.executable}
+          args: [-S, -I, {RAW}, stderr=1]
+          env: {{TOKEN: "${{env:CLI_SECRET}}"}}
+  own:
+    kind: tool.Source
+    impl: functions
+    settings: {{tools: ["textwrap:dedent"]}}
+"""
+CLIENT = {
+    "mcpServers": {
+        "broken": {"command": "./no-such-program"},
+        "unset": {"command": "x", "env": {"A": "${CLI_NOT_SET}"}},
+    }
+}
+SECRET = {"CLI_SECRET": "hunter2hunter2"}
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Path:
+    (tmp_path / ".mcp.json").write_text(json.dumps(CLIENT))
+    file = tmp_path / "servers.yaml"
+    file.write_text(SERVERS)
+    return file
+
+
+def test_sources_shows_every_server_and_exits_with_1_where_one_is_not_ready(
+    servers: Path,
+) -> None:
+    found = toolcrib("sources", servers, "--json", env=SECRET)
+    assert found.returncode == 1, found.stderr
+    told = {one["server"]: one for one in json.loads(found.stdout)}
+    assert {name: one["state"] for name, one in told.items()} == {
+        "good": "ready",
+        "broken": "degraded",
+        "unset": "given_up",
+        "own": "ready",
+    }
+    good = told["good"]
+    assert (good["source"], good["era"], good["attempts"]) == ("mcp", "2025-11-25", 1)
+    assert good["tools"] > 10 and good["bytes"] > 1000 and good["ready_in"] > 0
+    assert good["since"].endswith("+00:00")
+    assert "no-such-program" in told["broken"]["reason"]
+    assert "'CLI_NOT_SET' is not set" in told["unset"]["reason"]
+    assert (told["own"]["tools"], told["own"]["era"]) == (1, "")
+
+
+def test_sources_exits_with_0_where_all_are_ready(servers: Path) -> None:
+    servers.write_text(SERVERS.replace("      config: .mcp.json\n", ""))
+    found = toolcrib("sources", servers, env=SECRET)
+    assert found.returncode == 0, found.stderr
+    assert "good" in found.stdout and "2025-11-25" in found.stdout
+    assert "last line of stderr" not in found.stdout
+    assert SECRET["CLI_SECRET"] not in found.stdout + found.stderr
+
+
+def test_sources_tells_the_whole_reason_however_narrow_the_terminal_is(servers: Path) -> None:
+    found = toolcrib("sources", servers, env={**SECRET, "COLUMNS": "40"})
+    assert "unset " in found.stdout and "'CLI_NOT_SET' is not set" in found.stdout
+
+
+def test_sources_shows_what_a_server_last_said_where_it_is_asked_to(servers: Path) -> None:
+    for more in (["--stderr"], ["--stderr", "--json"]):
+        found = toolcrib("sources", servers, *more, env=SECRET)
+        assert "last line of stderr" in found.stdout
+    assert "stderr" not in toolcrib("sources", servers, "--json", env=SECRET).stdout
+
+
+def test_sources_waits_no_longer_than_it_is_told(servers: Path) -> None:
+    servers.write_text(
+        SERVERS.replace("stderr=1", "start=hang").replace("      config: .mcp.json\n", "")
+    )
+    found = toolcrib("sources", servers, "--json", "--wait", "0.2", env=SECRET)
+    assert found.returncode == 1
+    states = {one["server"]: one["state"] for one in json.loads(found.stdout)}
+    assert states == {"good": "connecting", "own": "ready"}
+
+
+def test_sources_tells_a_source_that_cannot_be_built_like_any_command(servers: Path) -> None:
+    servers.write_text(SERVERS.replace("textwrap:dedent", "textwrap:no_such_function"))
+    found = toolcrib("sources", servers, env=SECRET)
+    assert found.returncode == 3
+    assert "no_such_function" in found.stderr
+
+
+def test_import_prints_a_deployment_file_that_works(servers: Path) -> None:
+    client = servers.with_name(".mcp.json")
+    declared = {"command": sys.executable, "args": ["-S", "-I", str(RAW)], "timeout": 5}
+    client.write_text(json.dumps({"mcpServers": {"raw": declared, "old": {"type": "sse"}}}))
+    printed = toolcrib("import", client)
+    assert printed.returncode == 0, printed.stderr
+    assert "# left out: 'old'" in printed.stdout and "'timeout' is left out" in printed.stdout
+    servers.write_text(printed.stdout)
+    assert toolcrib("call", servers, "raw__echo", '{"text": "hi"}').stdout == "hi\n"
+    told = json.loads(toolcrib("import", client, "--json").stdout)
+    assert told["deployment"] == printed.stdout
+    assert (told["format"], told["servers"]) == ("claude", ["raw"])
+    assert [(one["server"], one["is_fault"]) for one in told["left_out"]] == [("old", True)]
+
+
+def test_import_reads_the_file_as_the_client_it_is_told(servers: Path) -> None:
+    client = servers.with_name("some.json")
+    client.write_text('{"mcpServers": {"a": {"command": "x", "args": ["${env:A}"]}}}')
+    assert "(cursor)" in toolcrib("import", client).stdout
+    refused = toolcrib("import", client, "--format", "claude")
+    assert refused.returncode == 3
+    assert "Claude Code knows ${NAME} and ${NAME:-default}" in refused.stderr
+    assert toolcrib("import", client, "--format", "emacs").returncode == 2
+    assert toolcrib("import", servers.with_name("none.json")).returncode == 3
+
+
+def test_the_formats_of_the_command_are_those_that_are_read() -> None:
+    assert set(Format) == {"auto", *DIALECTS}
+
+
+def test_the_example_with_another_clients_file_is_fine_and_can_be_imported() -> None:
+    examples = Path(__file__).parents[1] / "examples"
+    checked = toolcrib("check", examples / "client.yaml")
+    assert checked.returncode == 0, checked.stderr
+    assert "server 'tracker' of that file is not available" in checked.stdout
+    imported = toolcrib("import", examples / "client.mcp.json")
+    assert imported.returncode == 0
+    assert "Bearer ${env:TRACKER_TOKEN}" in imported.stdout

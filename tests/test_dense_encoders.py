@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolcrib.discovery.encoder import Encoder, EncodingFailed
+from toolcrib.dense.encoder import Encoder, EncodingFailed
 from toolcrib.encoders.fastembed import FastEmbedEncoder
 from toolcrib.encoders.openai_compatible import OpenAIEncoder, Prefixes
 from toolcrib.encoders.sentence_transformers import SentenceTransformerEncoder

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcrib.discovery.fusion import Scale, fused, scale_of
-from toolcrib.discovery.ranker import Hit
+from toolcrib.dense.fusion import Scale, fused, scale_of
+from toolcrib.ranking.ranker import Hit
 
 KEYS = st.text("abcdef", min_size=1, max_size=2)
 SCORES = st.floats(0.001, 100)

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib import Assembly, Dynamic, ToolCall, tool
-from toolcrib.discovery.fields import Document
-from toolcrib.discovery.hybrid import Hybrid, Retry
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.learned import Learned
-from toolcrib.discovery.ranker import Ranker
-from toolcrib.discovery.vectors import VectorCache
+from toolcrib.dense.hybrid import Hybrid, Retry
+from toolcrib.dense.vectors import VectorCache
 from toolcrib.errors import InvalidDefinition
+from toolcrib.ranking.fields import Document
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.learned import Learned
+from toolcrib.ranking.ranker import Ranker
 
 SOON = Retry(0.001, 0.002)
 PATIENCE = 20.0
@@ -570,7 +570,7 @@ async def test_a_model_finds_a_tool_by_its_meaning_through_tool_search(made: Mak
 
 
 def test_the_package_is_imported_without_numpy() -> None:
-    code = "import sys, toolcrib, toolcrib.discovery.index; print('numpy' in sys.modules)"
+    code = "import sys, toolcrib, toolcrib.ranking.index; print('numpy' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 
@@ -578,7 +578,7 @@ def test_the_package_is_imported_without_numpy() -> None:
 def test_without_numpy_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['numpy'] = None\n"
-        "try: import toolcrib.discovery.hybrid\n"
+        "try: import toolcrib.dense.hybrid\n"
         "except ImportError as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

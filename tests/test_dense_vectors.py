@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolcrib.discovery.vectors import VectorCache, mark_of
+from toolcrib.dense.vectors import VectorCache, mark_of
 from toolcrib.errors import InvalidDefinition
 
-WARNINGS = "toolcrib.discovery.vectors"
+WARNINGS = "toolcrib.dense.vectors"
 OPEN: list[VectorCache] = []
 
 
@@ -138,7 +138,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 import numpy as np
-from toolcrib.discovery.vectors import VectorCache, mark_of
+from toolcrib.dense.vectors import VectorCache, mark_of
 cache = VectorCache(Path(sys.argv[1]))
 first, last = int(sys.argv[2]), int(sys.argv[3])
 for number in range(first, last):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from toolcrib import ConfigurationError
+from toolcrib.dense.hybrid import Hybrid
 from toolcrib.deploy import load
-from toolcrib.discovery.hybrid import Hybrid
-from toolcrib.discovery.index import Index
+from toolcrib.ranking.index import Index
 
 FILE = """
 resources:

@@ -17,6 +17,8 @@ from toolcrib.discovery.policy import Budget, Discovery, Dynamic
 from toolcrib.errors import ConfigurationError
 from toolcrib.middleware import DEFAULT_PART_BUDGET, ResultLimitSettings, Settings
 from toolcrib.policy import Policy
+from toolcrib.sources.mcp import Overrides
+from toolcrib.sources.mcp.settings import ServerSettings
 
 ASSEMBLY = """
 resources:
@@ -260,9 +262,60 @@ def test_A9_1_every_key_of_a_server_arrives() -> None:
     assert (http.liveness, http.prefix) == (0.0, None)
 
 
+def test_what_is_decided_about_a_servers_tools_arrives() -> None:
+    found = one_server(
+        f"{{{STDIO}, tools: {{include: ['git_*', read], exclude: ['*_push'],"
+        " rename: {git_log: history}, descriptions: {git_log: 'What happened.', read: ''}}}"
+    )
+    assert found.tools == Overrides(
+        ("git_*", "read"),
+        ("*_push",),
+        {"git_log": "history"},
+        {"git_log": "What happened.", "read": ""},
+    )
+    assert one_server(f"{{{STDIO}, tools: {{include: []}}}}").tools == Overrides(include=())
+    assert one_server(f"{{{STDIO}, tools: {{}}}}").tools == Overrides()
+
+
+def test_how_patiently_a_server_is_dealt_with_arrives() -> None:
+    found = one_server(
+        f"{{{HTTP}, prompts: true, per_session: 'true', settings: {{call_timeout: 90s,"
+        " idle_timeout: 20s, reconnect_wait: 0s, list_quiet: 0s, list_longest: 2s, open_after: 3,"
+        " open_pause: 1m, jitter: 0.25, max_sessions: 4, session_idle: 5m, log_level: error,"
+        " ask_timeout: 1m, input_rounds: 3}}"
+    )
+    assert (found.prompts, found.per_session) == (True, True)
+    assert found.settings == ServerSettings(
+        call_timeout=90.0,
+        idle_timeout=20.0,
+        reconnect_wait=0.0,
+        list_quiet=0.0,
+        list_longest=2.0,
+        open_after=3,
+        open_pause=60.0,
+        jitter=0.25,
+        max_sessions=4,
+        session_idle=300.0,
+        log_level="error",
+        ask_timeout=60.0,
+        input_rounds=3,
+    )
+    assert one_server(f"{{{STDIO}}}").settings == ServerSettings()
+
+
 @pytest.mark.parametrize(
     ("server", "fault"),
     [
+        (f"{{{STDIO}, tools: [a]}}", "tools: expected a mapping, got a list"),
+        (f"{{{STDIO}, tools: {{include: 'a*'}}}}", "tools.include: expected a list, got"),
+        (f"{{{STDIO}, tools: {{include: [' ']}}}}", "include[0]: expected a text that is not"),
+        (f"{{{STDIO}, tools: {{rename: {{a: c, b: c}}}}}}", "'a' and 'b' would both be 'c'"),
+        (f"{{{STDIO}, tools: {{renames: {{}}}}}}", "unknown key 'renames', did you mean 'rename'"),
+        (f"{{{STDIO}, settings: {{jitter: 2}}}}", "jitter: expected a fraction from 0 to 1"),
+        (f"{{{STDIO}, settings: {{call_timeout: 0s}}}}", "expected a duration above 0"),
+        (f"{{{STDIO}, settings: {{list_quiet: -1s}}}}", "expected a duration ≥ 0"),
+        (f"{{{STDIO}, settings: {{open_after: 0}}}}", "expected a whole number ≥ 1"),
+        (f"{{{STDIO}, settings: {{log_level: loud}}}}", "expected one of debug, info,"),
         ("{transport: stdio, command: x}", "servers[0]: missing required key 'name'"),
         ("{name: ' ', transport: stdio, command: x}", "name: expected a text that is not blank"),
         ("{name: ~, transport: stdio, command: x}", "name: expected a text, got nothing"),
@@ -385,3 +438,6 @@ def test_without_the_extra_the_file_is_refused_with_what_to_install(
     faults = refused(mcp, f"{{{STDIO}, comand: x}}")
     assert any("pip install 'toolcrib[mcp]'" in fault for fault in faults)
     assert any("comand" in fault for fault in faults)
+    text = "resources: {mcp: {kind: tool.Source, impl: mcp, settings: {config: none.json}}}"
+    (fault,) = refused(loads, text, {})
+    assert "pip install 'toolcrib[mcp]'" in fault

@@ -19,6 +19,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": "a", "transport": "stdio", "command": "x", "url": "http://h"}, "no url"),
     ({"name": "a", "transport": "stdio", "command": "x", "headers": {"K": "v"}}, "no headers"),
     ({"name": "a", "transport": "stdio", "command": "x\0"}, "NUL"),
+    ({"name": "a", "transport": "stdio", "command": "x", "env": {"A=B": "c"}}, "'A=B' cannot be"),
+    ({"name": "a", "transport": "stdio", "command": "x", "env": {"": "c"}}, "cannot be the name"),
     ({"name": "a", "transport": "http"}, "needs a url"),
     ({"name": "a", "transport": "http", "url": "http://h", "command": "x"}, "no command"),
     ({"name": "a", "transport": "http", "url": "http://h", "args": ("x",)}, "no args"),
@@ -108,3 +110,22 @@ def test_A9_4_an_unset_variable_is_a_configuration_error(monkeypatch: pytest.Mon
 def test_the_short_way_names_the_source_after_its_server():
     assert mcp.stdio("fs", "x").name == "fs"
     assert mcp.stdio("fs", "x", prefix="", resources=True, required=True).servers[0].required
+
+
+async def test_servers_that_cannot_be_configured_are_told_in_health_and_nothing_else() -> None:
+    with_one = McpSource(
+        [McpServer("b", "stdio", command="x")], unavailable={"c": "no TOKEN", "a": "sse"}
+    )
+    assert [(one.name, one.state, one.reason) for one in with_one.health()] == [
+        ("a", "given_up", "sse"),
+        ("b", "connecting", ""),
+        ("c", "given_up", "no TOKEN"),
+    ]
+    alone = McpSource([], unavailable={"a": "sse"})
+    published: list[object] = []
+    await alone.open(published.append)
+    await alone.wait_ready(0.0)
+    await alone.close()
+    assert [one.state for one in alone.health()] == ["given_up"]
+    with pytest.raises(InvalidDefinition, match="two servers are named 'b'"):
+        McpSource([McpServer("b", "stdio", command="x")], unavailable={"b": "why"})

@@ -224,7 +224,9 @@ async def test_T_A21_two_servers_share_a_source_and_neither_waits_for_the_other(
     servers = [raw("b"), raw("a", declared={"prefix": ""}), McpServer("c", "stdio", command="/no")]
     async with hosting(source(*servers)) as host:
         assert {"b__echo", "echo"} <= set(host.names)
-        assert [h.state for h in host.source.health()] == ["ready", "ready", "degraded"]
+        *sound, down = (h.state for h in host.source.health())
+        assert sound == ["ready", "ready"]
+        assert down in ("degraded", "open")
         assert str(await host.call("echo", text="a")) == "a"
         await host.killed("b")
         assert str(await host.call("echo", text="still")) == "still"  # A10.8: others unaffected
@@ -629,8 +631,12 @@ async def test_MC04_a_child_that_keeps_the_pipes_cannot_hold_a_call_or_the_closi
             assert result.failure.kind == "outcome_unknown"
             assert await host.pid() != process
     finally:
-        for child in pids.read_text().split():  # they left the group: the test ends what it started
-            kill(int(child))
+        escaped = [int(child) for child in pids.read_text().split()]
+        left = [child for child in escaped if alive(child)]
+        for child in left:
+            kill(child)
+    assert len(escaped) == 2
+    assert left == []
 
 
 async def test_A10_5_closing_in_mid_call_ends_the_call():

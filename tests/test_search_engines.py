@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery import packed, scan
-from toolcrib.discovery.engine import WordList
-from toolcrib.discovery.fields import FIELDS, Document, document_of
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.learned import Learned
-from toolcrib.discovery.packed import Packed
-from toolcrib.discovery.scan import Scan
+from toolcrib.ranking import packed, scan
+from toolcrib.ranking.engine import WordList
+from toolcrib.ranking.fields import FIELDS, Document, document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.learned import Learned
+from toolcrib.ranking.packed import Packed
+from toolcrib.ranking.scan import Scan
 
 
 class Both:
@@ -222,7 +222,7 @@ def test_real_tools_and_queries_are_ranked_alike() -> None:
 
 def test_numpy_is_imported_by_an_index_and_not_by_the_package() -> None:
     code = (
-        "import sys, toolcrib, toolcrib.discovery.index as index\n"
+        "import sys, toolcrib, toolcrib.ranking.index as index\n"
         "before = 'numpy' in sys.modules\n"
         "index.Index()\n"
         "print(before, 'numpy' in sys.modules)"
@@ -235,8 +235,8 @@ def test_without_numpy_an_index_finds_the_same() -> None:
     code = (
         "import sys; sys.modules['numpy'] = None\n"
         "from toolcrib.definition import ToolDefinition as D\n"
-        "from toolcrib.discovery.fields import document_of\n"
-        "from toolcrib.discovery.index import Index\n"
+        "from toolcrib.ranking.fields import document_of\n"
+        "from toolcrib.ranking.index import Index\n"
         "index = Index(); index.put(document_of(D('read_file', 'Reads.')))\n"
         "print(index.search('file')[0].name)"
     )

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery.fields import Document, document_of
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.ranker import Accept, Hit
 from toolcrib.errors import InvalidDefinition
+from toolcrib.ranking.fields import Document, document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.ranker import Accept, Hit
 from toolcrib.testing import Case, check_ranker, evaluate
 
 

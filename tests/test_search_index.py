@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolcrib.definition import Annotations, ToolDefinition
-from toolcrib.discovery.fields import MAX_NODES, MAX_TEXT, Document, document_of
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.ranker import DEFAULT_LIMIT, Hit
-from toolcrib.discovery.text import Words
+from toolcrib.ranking.fields import MAX_NODES, MAX_TEXT, Document, document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.ranker import DEFAULT_LIMIT, Hit
+from toolcrib.ranking.text import Words
 
 PLAIN: Mapping[str, Any] = {"type": "object", "properties": {}}
 
@@ -444,8 +444,8 @@ def test_a_schema_that_makes_no_sense_is_read_as_far_as_it_does(schema: Mapping[
 def test_the_ranking_does_not_depend_on_the_hash_seed() -> None:
     script = (
         "from toolcrib.definition import ToolDefinition as D\n"
-        "from toolcrib.discovery.fields import document_of\n"
-        "from toolcrib.discovery.index import Index\n"
+        "from toolcrib.ranking.fields import document_of\n"
+        "from toolcrib.ranking.index import Index\n"
         "index = Index()\n"
         "for n in range(200):\n"
         "    text = ' '.join(w for k, w in enumerate('webs reads files sends mails'.split())"

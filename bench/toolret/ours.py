@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery.engine import Engine
-from toolcrib.discovery.engines import fastest
-from toolcrib.discovery.fields import document_of
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.scan import Scan
+from toolcrib.ranking.engine import Engine
+from toolcrib.ranking.engines import fastest
+from toolcrib.ranking.fields import document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.scan import Scan
 
 
 class Ours:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery.fields import document_of
-from toolcrib.discovery.hybrid import Hybrid
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.vectors import VectorCache
+from toolcrib.dense.hybrid import Hybrid
+from toolcrib.dense.vectors import VectorCache
 from toolcrib.encoders.minilm import MiniLM
+from toolcrib.ranking.fields import document_of
+from toolcrib.ranking.index import Index
 
 ENCODER = MiniLM()
 FILE = os.environ.get("TOOLRET_VECTORS")

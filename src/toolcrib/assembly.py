@@ -18,21 +18,22 @@ from toolcrib.catalog import Catalog
 from toolcrib.chain import Middleware
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.crossing import call_across
-from toolcrib.discovery.fields import document_of
-from toolcrib.discovery.index import Index
 from toolcrib.discovery.lookup import Lookup
 from toolcrib.discovery.policy import Dynamic
-from toolcrib.discovery.ranker import Closes, Ranker
 from toolcrib.discovery.saved import view_of
 from toolcrib.discovery.search_tool import search_tool
 from toolcrib.discovery.visible import View
 from toolcrib.errors import NotAvailable
 from toolcrib.executor import Executor
+from toolcrib.host import Host
 from toolcrib.limits import ToolLimits
 from toolcrib.opening import OWN, Item, Opening, sources_of
 from toolcrib.output import Delivery
 from toolcrib.policy import Policies, Policy
 from toolcrib.principal import LOCAL, Principal
+from toolcrib.ranking.fields import document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.ranker import Closes, Ranker
 from toolcrib.redact import Redactor
 from toolcrib.registry import Change, Registry
 from toolcrib.session import Session
@@ -52,7 +53,8 @@ class Assembly:
     Without more it is static: every tool in every round, no middleware. `dynamic` turns discovery
     on; `middlewares` stand outermost first; `policies` holds records by tool name or pattern.
     `spill` keeps the whole text of results that were cut and adds `read_tool_result`; `redactor`
-    masks known secrets in results, errors and logs.
+    masks known secrets in results, errors and logs. `host` is who tools may ask: of a session that
+    has none of its own, and outside any.
     Open it with `async with`. The registry may be changed from any thread; other threads call
     through `call_sync`.
     """
@@ -69,6 +71,7 @@ class Assembly:
         registry: Registry | None = None,
         spill: SpillStore | None = None,
         redactor: Redactor | None = None,
+        host: Host | None = None,
     ) -> None:
         self.sources = sources_of(items)
         self.dynamic = dynamic
@@ -80,7 +83,9 @@ class Assembly:
         )
         self._sources = Opening(self.sources, self.registry)
         self.spill = spill
-        self.executor = Executor(self.registry, middlewares, delivery=Delivery(spill, redactor))
+        self.executor = Executor(
+            self.registry, middlewares, delivery=Delivery(spill, redactor), host=host
+        )
         self._ranker: Ranker | None = None
         self._is_followed = False
         self._lookup = Lookup(self.registry, lambda: self.ranker)
@@ -105,7 +110,7 @@ class Assembly:
                 from toolcrib.spill import read_tool  # files: only for those who use it
 
                 self.registry.add(read_tool(self.spill), OWN)
-            await self._sources.open()
+            await self._sources.open(self.host)
             self._warn_of_crowding()
         except BaseException:
             await self.close()
@@ -158,6 +163,16 @@ class Assembly:
         await self.close()
 
     @property
+    def host(self) -> Host | None:
+        """Who tools may ask where a session names nobody else. Set it before opening: some servers
+        are told what it can be asked when they are connected to."""
+        return self.executor.host
+
+    @host.setter
+    def host(self, host: Host | None) -> None:
+        self.executor.host = host
+
+    @property
     def catalog(self) -> Catalog:
         """The current revision of the registry."""
         return self.registry.catalog
@@ -174,20 +189,33 @@ class Assembly:
             self.registry.subscribe(lambda change: _follow(ranker, change))
         return self._ranker
 
-    def session(self, *, principal: Principal | None = None, id: str = "") -> Session:
-        """A new conversation of `principal` (default: the assembly's own)."""
-        return self._session(principal, View(), id)
+    def session(
+        self, *, principal: Principal | None = None, id: str = "", host: Host | None = None
+    ) -> Session:
+        """A new conversation of `principal`, whose tools may ask `host` (default: the assembly's
+        own of each)."""
+        return self._session(principal, View(), id, host)
 
     def resume(
-        self, state: Mapping[str, Any], *, principal: Principal | None = None, id: str = ""
+        self,
+        state: Mapping[str, Any],
+        *,
+        principal: Principal | None = None,
+        id: str = "",
+        host: Host | None = None,
     ) -> Session:
         """A conversation as `Session.state()` described it, of any assembly with these tools; what
         it sends next is what it would have sent there. Raises `InvalidDefinition` for anything that
         is not such a state."""
-        return self._session(principal, view_of(state), id)
+        return self._session(principal, view_of(state), id, host)
 
     def resume_from(
-        self, messages: Iterable[Message], *, principal: Principal | None = None, id: str = ""
+        self,
+        messages: Iterable[Message],
+        *,
+        principal: Principal | None = None,
+        id: str = "",
+        host: Host | None = None,
     ) -> Session:
         """A conversation as its transcript shows it, where no state was kept (see `replay`). Raises
         `NotAvailable` where the assembly is not dynamic."""
@@ -196,9 +224,12 @@ class Assembly:
         from toolcrib.replay import replayed  # transcripts: only for those who keep nothing else
 
         owner = principal or self.principal
-        return self._session(owner, replayed(messages, self.catalog, self.dynamic, owner), id)
+        view = replayed(messages, self.catalog, self.dynamic, owner)
+        return self._session(owner, view, id, host)
 
-    def _session(self, principal: Principal | None, view: View, id: str) -> Session:
+    def _session(
+        self, principal: Principal | None, view: View, id: str, host: Host | None
+    ) -> Session:
         return Session(
             self.registry,
             self.executor,
@@ -208,6 +239,7 @@ class Assembly:
             limits=self.limits,
             view=view,
             id=id,
+            host=self.host if host is None else host,
         )
 
     async def call(

@@ -21,6 +21,7 @@ from toolcrib.content import FailureKind, ToolCall, ToolResult
 from toolcrib.errors import NotAvailable
 from toolcrib.failures import failure_of
 from toolcrib.format import formatted
+from toolcrib.host import Host
 from toolcrib.loading import loaded_entry
 from toolcrib.manifest import Stages, authorized, stages_of
 from toolcrib.output import AS_IT_IS, Delivery
@@ -65,7 +66,7 @@ class Executor:
     """Executes calls of the tools in `registry` through `middlewares`, the first outermost.
 
     Belongs to one event loop. `counts` says how often each failure kind was given, under
-    "ok" how many calls succeeded.
+    "ok" how many calls succeeded. `host` is asked for calls outside any session.
     """
 
     def __init__(
@@ -74,10 +75,12 @@ class Executor:
         middlewares: Iterable[Middleware] = (),
         *,
         delivery: Delivery = AS_IT_IS,
+        host: Host | None = None,
     ) -> None:
         self._registry = registry
         self._middlewares = tuple(middlewares)
         self._delivery = delivery
+        self.host = host
         parts: tuple[object, ...] = self._middlewares
         self._on_refused = [part for part in parts if isinstance(part, SeesRefusals)]
         self._plans: dict[str, _Plan] = {}
@@ -136,6 +139,7 @@ class Executor:
         ctx = CallContext(
             entry.name, call.id, principal, session, deadline, on_progress, on_executed
         )
+        ctx.host = self.host if session is None else getattr(session, "host", None)
         if entry.withdrawn:
             return self._refuse(call, _withdrawn(entry.name))
         entry.in_flight += 1

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 from toolcrib.errors import Conflict, InvalidDefinition
 from toolcrib.function import tool
+from toolcrib.host import Host, abilities_of
 from toolcrib.registry import Change, Registry
-from toolcrib.sources.contract import Source
+from toolcrib.sources.contract import Asks, Source
 from toolcrib.sources.functions import FunctionSource
 from toolcrib.tool import Tool
 
@@ -40,10 +41,13 @@ class Opening:
         self._registry = registry
         self._tasks: dict[asyncio.Task[None], Source] = {}
 
-    async def open(self) -> None:
+    async def open(self, host: Host | None = None) -> None:
         """Returns when every source has made its first attempt, or after 5 seconds; raises what one
-        raised within that time. What is slower goes on in the background."""
+        raised within that time. What is slower goes on in the background. Sources whose tools ask
+        are told what `host` can be asked."""
         for source in self._sources:
+            if isinstance(source, Asks):
+                source.may_ask(abilities_of(host))
             self._tasks[asyncio.create_task(self._open(source))] = source
         if not self._tasks:
             return

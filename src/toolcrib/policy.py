@@ -28,12 +28,16 @@ class Policy:
 
     `timeout` is in seconds, 0 exempts the tool from every default. `scopes` must all have been
     granted to whoever sees or calls the tool; without them it does not exist for that principal.
+    `idempotent`: a call whose answer was lost may be sent once more (what a server claims of itself
+    is never enough for that).
+
     Raises `InvalidDefinition` for an unknown exposure or a negative timeout.
     """
 
     exposure: Exposure | None = None
     timeout: float | None = None
     scopes: frozenset[str] = frozenset()
+    idempotent: bool | None = None
 
     def __post_init__(self) -> None:
         if self.exposure is not None and self.exposure not in EXPOSURES:
@@ -48,7 +52,9 @@ class Policy:
         if self in (NO_POLICY, other):
             return other
         said = {f.name: getattr(self, f.name) or getattr(other, f.name) for f in fields(Policy)}
-        said["timeout"] = other.timeout if self.timeout is None else self.timeout
+        for name in ("timeout", "idempotent"):  # 0 and False say something too
+            mine = getattr(self, name)
+            said[name] = getattr(other, name) if mine is None else mine
         return Policy(**said)
 
 

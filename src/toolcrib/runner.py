@@ -36,9 +36,11 @@ def runner(entry: Entry, stages: Stages, threads: ThreadPool, delivery: Delivery
     parse_output = stages.parse_output
     is_strict: object = getattr(entry.real, "strict_output", False)
     short, deliver = delivering(entry.definition, delivery, is_strict=is_strict is True)
-    own = Limit(entry.policy.timeout) if entry.policy.timeout else None
+    policy = entry.policy
+    own = Limit(policy.timeout) if policy.timeout else None
 
     async def body(ctx: CallContext, prepared: Any) -> ToolResult:
+        ctx.policy = policy
         if ctx.on_executed is not None:
             ctx.on_executed(ctx.name)
         try:

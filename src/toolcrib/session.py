@@ -25,6 +25,7 @@ from toolcrib.discovery.search_tool import Found, Hit, Reason
 from toolcrib.discovery.visible import View, visible
 from toolcrib.errors import NotAvailable
 from toolcrib.executor import Executor
+from toolcrib.host import Host
 from toolcrib.limits import ToolLimits
 from toolcrib.policy import may_use
 from toolcrib.principal import Principal
@@ -44,7 +45,8 @@ class Session:
     """A conversation. Made by `Assembly.session()`; used on the assembly's loop.
 
     With `dynamic`, it starts with the always tools and grows by what is searched and used; without,
-    every tool its principal may use is in every round (except hidden ones).
+    every tool its principal may use is in every round (except hidden ones). `host` is who its tools
+    may ask.
     """
 
     def __init__(
@@ -58,9 +60,11 @@ class Session:
         limits: ToolLimits = ToolLimits(),
         view: View = View(),
         id: str = "",
+        host: Host | None = None,
     ) -> None:
         self.id = id or uuid.uuid4().hex
         self.principal = principal
+        self.host = host
         self.limits = limits
         self.dynamic = dynamic
         self.executor = executor

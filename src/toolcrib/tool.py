@@ -13,6 +13,8 @@ from typing import Protocol, runtime_checkable
 
 from toolcrib.content import ToolResult
 from toolcrib.definition import ToolDefinition
+from toolcrib.host import Host
+from toolcrib.policy import NO_POLICY, Policy
 from toolcrib.principal import LOCAL, Principal
 
 __all__ = [
@@ -103,7 +105,8 @@ class CallContext:
     """One call, as its tool sees it. Made by the executor; lives as long as the call.
 
     `deadline` is a `time.monotonic()` moment or None, set by the caller or inherited by a nested
-    call. A function tool gets the context in the parameter annotated with this class.
+    call. `policy` is the record in force for the tool, `host` who can be asked on behalf of the
+    conversation. A function tool gets the context in the parameter annotated with this class.
     """
 
     __slots__ = (
@@ -111,9 +114,11 @@ class CallContext:
         "_on_progress",
         "call_id",
         "deadline",
+        "host",
         "in_own_task",
         "name",
         "on_executed",
+        "policy",
         "principal",
         "session",
         "still_running",
@@ -136,6 +141,8 @@ class CallContext:
         self.deadline = deadline
         self._on_progress = on_progress
         self.on_executed = on_executed
+        self.policy: Policy = NO_POLICY
+        self.host: Host | None = None
         self._cancellation: Cancellation | None = None
         self.in_own_task = False
         """Whether the call runs in a task that only the executor cancels."""

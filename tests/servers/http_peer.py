@@ -9,17 +9,24 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 Answer = tuple[int, dict[str, str], Any]
-"""Status (0: no answer ever), headers, body: a JSON value, bytes as they are, or None for a body
-that is cut off."""
+"""Status (0: no answer ever; STREAM: an event stream that stays open), headers, body: a JSON value,
+bytes as they are, None for a body that is cut off, or the list of a stream's first messages."""
+
+STREAM = -1
 
 JSON = {"Content-Type": "application/json"}
 TOOL = {"name": "act", "inputSchema": {"type": "object"}}
 
 
 class Peer:
-    """A legacy server with sessions; `on_call` answers tools/call and `on_ping` ping."""
+    """A server of either era, the legacy one with sessions. `on_call` answers tools/call, `gate`
+    whatever it likes; `hung_up` are the requests whose connection the other side closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, modern: bool = False) -> None:
+        self.modern = modern
+        self.tools: list[dict[str, Any]] = [TOOL]
+        self.streams: dict[Any, asyncio.StreamWriter] = {}
+        self.hung_up: list[dict[str, Any]] = []
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.sessions: set[str] = set()
         self.on_call: Callable[[dict[str, Any]], Answer] | None = None
@@ -33,15 +40,29 @@ class Peer:
         return f"http://127.0.0.1:{self.port}/mcp"
 
     def calls(self) -> int:
-        return sum(body.get("method") == "tools/call" for _, _, body in self.requests)
+        return self.count("tools/call")
+
+    def count(self, method: str) -> int:
+        return sum(body.get("method") == method for _, _, body in self.requests)
+
+    def tell(self, method: str) -> None:
+        """Sends a notification on every stream that is open."""
+        for id, writer in self.streams.items():
+            meta = {"io.modelcontextprotocol/subscriptionId": id} if self.modern else {}
+            message = {"jsonrpc": "2.0", "method": method, "params": {"_meta": meta}}
+            writer.write(event(message))
 
     def answer(self, verb: str, headers: dict[str, str], body: dict[str, Any]) -> Answer:
         self.requests.append((verb, headers, body))
         if self.gate and (said := self.gate(verb, headers, body)):
             return said
+        if verb == "GET":
+            return STREAM, {}, []
         if verb != "POST":
             return 405, {}, b""
         method, id = body.get("method"), body.get("id")
+        if self.modern:
+            return self.answer_modern(method, id, body)
         if method == "server/discover":
             return 400, {}, b"what is that?"
         if method == "initialize":
@@ -55,12 +76,29 @@ class Peer:
         if id is None:
             return 202, {}, b""
         if method == "tools/list":
-            return 200, JSON, reply(id, {"tools": [TOOL]})
+            return 200, JSON, reply(id, {"tools": self.tools})
         if method == "tools/call":
             if self.on_call:
                 return self.on_call(body)
             return 200, JSON, reply(id, {"content": [{"type": "text", "text": "ok"}]})
         return 200, JSON, reply(id, {})
+
+    def answer_modern(self, method: Any, id: Any, body: dict[str, Any]) -> Answer:
+        done = {"resultType": "complete"}
+        if method == "server/discover":
+            result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+            return 200, JSON, reply(id, result | done | {"ttlMs": 0, "cacheScope": "private"})
+        if method == "subscriptions/listen":
+            meta = {"io.modelcontextprotocol/subscriptionId": id}
+            honoured = {"_meta": meta, "notifications": body["params"]["notifications"]}
+            method = "notifications/subscriptions/acknowledged"
+            return STREAM, {}, [{"jsonrpc": "2.0", "method": method, "params": honoured}]
+        if method == "tools/list":
+            listed = {"tools": self.tools, "ttlMs": 0, "cacheScope": "private"}
+            return 200, JSON, reply(id, listed | done)
+        if method == "tools/call" and self.on_call:
+            return self.on_call(body)
+        return 200, JSON, reply(id, {"content": [{"type": "text", "text": "ok"}]} | done)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -73,8 +111,9 @@ class Peer:
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 message = json.loads(body) if body else {}
                 status, said, content = self.answer(first.split()[0], headers, message)
-                if status == 0:
-                    await reader.read()  # never answers; returns when the other side is gone
+                if status in (0, STREAM):
+                    await self.stream(reader, writer, message, None if status == 0 else content)
+                    return
                 if not await respond(writer, status, said, content):
                     return
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
@@ -83,10 +122,33 @@ class Peer:
             self._tasks.discard(task)
             writer.close()
 
+    async def stream(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        message: dict[str, Any],
+        first: list[dict[str, Any]] | None,
+    ) -> None:
+        """Answers with events or not at all, until the other side is gone."""
+        id = message.get("id", "GET")
+        if first is not None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            writer.writelines(event(one) for one in first)
+            self.streams[id] = writer
+        try:
+            await reader.read()
+            self.hung_up.append(message)
+        finally:
+            self.streams.pop(id, None)
+
     def drop(self) -> None:
         """Ends every connection there is."""
         for task in self._tasks:
             task.cancel()
+
+
+def event(message: dict[str, Any]) -> bytes:
+    return f"event: message\ndata: {json.dumps(message)}\n\n".encode()
 
 
 def reply(id: Any, result: Any) -> dict[str, Any]:
@@ -112,9 +174,9 @@ async def respond(
 
 
 @asynccontextmanager
-async def peer(port: int = 0) -> AsyncIterator[Peer]:
+async def peer(port: int = 0, *, modern: bool = False) -> AsyncIterator[Peer]:
     """A peer that listens; it stops at the end, and everything that was connected."""
-    one = Peer()
+    one = Peer(modern)
     server = await asyncio.start_server(one.serve, "127.0.0.1", port)
     one.port = server.sockets[0].getsockname()[1]
     try:

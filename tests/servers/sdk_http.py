@@ -3,6 +3,7 @@
 import sys
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 
 server = MCPServer("sdk")
 
@@ -26,6 +27,20 @@ async def hang() -> str:
 def fail() -> str:
     """Fails."""
     raise ValueError("no such row")
+
+
+def beta() -> str:
+    """Was not there before."""
+    return "beta"
+
+
+@server.tool()
+async def grow(ctx: Context) -> str:
+    """Adds a tool, and says so in both eras."""
+    server.add_tool(beta)
+    await ctx.notify_tools_changed()
+    await ctx.session.send_tool_list_changed()
+    return "grown"
 
 
 @server.resource("memo://one", mime_type="text/plain")

@@ -17,11 +17,15 @@ from toolcrib.content import ToolCall, ToolResult
 from toolcrib.executor import Executor
 from toolcrib.registry import Registry
 from toolcrib.sources.mcp import McpServer, McpSource
+from toolcrib.sources.mcp.settings import ServerSettings
 
 HERE = Path(__file__).parent
 RAW = HERE / "raw.py"
 BOUND = 10.0
 """Seconds that anything may take before a test says it never happens."""
+
+NO_WAIT = ServerSettings(reconnect_wait=0.0)
+"""For tests of what a call finds while the server is down."""
 
 QUICK = {"first_backoff": 0.01, "max_backoff": 0.05, "stop_timeout": 1.0}
 
@@ -29,7 +33,8 @@ QUICK = {"first_backoff": 0.01, "max_backoff": 0.05, "stop_timeout": 1.0}
 def raw(name: str = "raw", *, declared: dict[str, Any] | None = None, **flags: Any) -> McpServer:
     """The raw server as declared server `name`; `flags` are those of raw.py."""
     args = ["-S", "-I", str(RAW), *(f"{key}={value}" for key, value in flags.items())]
-    return McpServer(name, "stdio", command=sys.executable, args=tuple(args), **(declared or {}))
+    declared = {"settings": NO_WAIT, **(declared or {})}
+    return McpServer(name, "stdio", command=sys.executable, args=tuple(args), **declared)
 
 
 def source(*servers: McpServer, **settings: Any) -> McpSource:
@@ -92,7 +97,9 @@ class Host:
 
 @asynccontextmanager
 async def hosting(mcp: McpSource) -> AsyncIterator[Host]:
+    """An open source in its host. When it is closed, no task of it and no descriptor is left."""
     host = Host(mcp)
+    tasks, open_files = asyncio.all_tasks(), descriptors()
     try:
         async with asyncio.timeout(BOUND):
             await mcp.open(host.publish)
@@ -102,6 +109,13 @@ async def hosting(mcp: McpSource) -> AsyncIterator[Host]:
             await mcp.close()
         host.registry.close()
         host.executor.close()
+        await until(lambda: not working() - tasks)
+        await until(lambda: descriptors() <= open_files)
+
+
+def working() -> set[asyncio.Task[Any]]:
+    """The tasks of this loop, without the one the executor keeps ready for a call with a limit."""
+    return {task for task in asyncio.all_tasks() if "_Spare" not in repr(task)}
 
 
 async def until(happened: Callable[[], object]) -> None:

@@ -1,6 +1,6 @@
-"""The command line: `toolcrib list | search | call | run | check FILE`.
+"""The command line: `toolcrib list | search | call | run | check | sources | import FILE`.
 
-Shows and asks; everything it does goes through an `Assembly`, like any other host.
+Shows and asks; tools are called through an `Assembly`, like any other host does.
 """
 
 from toolcrib.cli.app import main

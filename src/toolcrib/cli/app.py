@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,11 @@ import typer
 
 from toolcrib.cli import chat as chatting
 from toolcrib.cli import commands
+from toolcrib.cli import login as accounts
+from toolcrib.cli import sources as looking
 from toolcrib.cli.approving import Approving
 from toolcrib.cli.exits import Exit, guarded
+from toolcrib.cli.importing import import_file
 
 __all__ = ["main"]
 
@@ -31,6 +35,20 @@ Name = Annotated[
 Scopes = Annotated[
     list[str] | None, typer.Option("--scope", help="A scope granted to you; may be repeated")
 ]
+
+Server = Annotated[str, typer.Argument(help="The MCP server's name", show_default=False)]
+Source = Annotated[
+    str | None, typer.Option("--source", help="Which source, where several have such a server")
+]
+
+
+class Format(enum.StrEnum):
+    """The clients whose files are read."""
+
+    AUTO = "auto"
+    CLAUDE = "claude"
+    VSCODE = "vscode"
+    CURSOR = "cursor"
 
 
 @app.command("list")
@@ -103,6 +121,55 @@ def check(file: File, json: Json = False) -> None:
 
 
 @app.command()
+def sources(
+    file: File,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for the first attempts")
+    ] = commands.READY_PATIENCE,
+    stderr: Annotated[bool, typer.Option("--stderr", help="What each server last said")] = False,
+    json: Json = False,
+) -> None:
+    """Starts every source and shows how each server is; 1 unless all are ready."""
+    guarded(looking.sources(file, wait, stderr, json))
+
+
+@app.command()
+def login(
+    file: File,
+    server: Server,
+    source: Source = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where the browser comes back to; 0: any")
+    ] = 0,
+) -> None:
+    """Logs you in to an MCP server with OAuth, and keeps the tokens for this file's sources."""
+    opens = accounts.no_browser if no_browser else accounts.the_browser
+    guarded(accounts.login(file, server, source, opens, port))
+
+
+@app.command()
+def logout(file: File, server: Server, source: Source = None) -> None:
+    """Forgets the tokens of an MCP server."""
+    guarded(accounts.logout(file, server, source))
+
+
+@app.command("import")
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(help=".mcp.json, .vscode/mcp.json, .cursor/mcp.json, …", show_default=False),
+    ],
+    format: Annotated[Format, typer.Option(help="Whose file it is")] = Format.AUTO,
+    json: Json = False,
+) -> None:
+    """Prints the file of another MCP client as a deployment file, without its secrets."""
+    guarded(import_file(file, format, json))
+
+
+@app.command()
 def chat(
     file: File,
     model: Annotated[
@@ -145,7 +212,7 @@ def chat(
 def main() -> None:
     """The entry point of the `toolcrib` command."""
     try:
-        app(standalone_mode=False)
+        sys.exit(app(standalone_mode=False))  # typer returns the code of an interruption
     except typer.Exit as leave:
         sys.exit(leave.exit_code)
     except (typer.Abort, KeyboardInterrupt):

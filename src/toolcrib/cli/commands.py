@@ -15,9 +15,9 @@ from toolcrib.cli.script import load_script
 from toolcrib.cli.talk import play
 from toolcrib.content import ToolCall
 from toolcrib.deploy import load
-from toolcrib.discovery.ranker import ExplainingRanker
 from toolcrib.errors import ConfigurationError, NotAvailable
 from toolcrib.principal import Principal
+from toolcrib.ranking.ranker import ExplainingRanker
 from toolcrib.testing.retrieval import evaluate
 
 __all__ = ["call", "check", "eval_search", "explain", "list_tools", "run", "search"]

@@ -11,7 +11,7 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 
-from toolcrib.discovery.explain import Explanation, WordShare
+from toolcrib.ranking.explain import Explanation, WordShare
 from toolcrib.testing.retrieval import Retrieval
 
 __all__ = ["explained_json", "explained_text", "retrieval_json", "retrieval_text"]

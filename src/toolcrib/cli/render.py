@@ -15,8 +15,8 @@ from toolcrib.catalog import Catalog
 from toolcrib.cli.talk import Played, PlayedRound
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.deploy import Deployment
-from toolcrib.discovery.ranker import Hit
 from toolcrib.errors import Problem
+from toolcrib.ranking.ranker import Hit
 
 __all__ = [
     "catalog_json",
@@ -28,6 +28,8 @@ __all__ = [
     "no_round",
     "played_json",
     "played_text",
+    "print_json",
+    "print_table",
     "problems_json",
     "result_json",
     "result_text",
@@ -44,7 +46,7 @@ def _console() -> Console:
     return Console(file=sys.__stdout__, highlight=False, soft_wrap=True)
 
 
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Only the last column gives way where the terminal is narrow: names are there to be typed."""
     console = _console()
     columns = range(len(names) - 1)
@@ -58,7 +60,8 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     console.print(table)
 
 
-def _json(value: Any) -> None:
+def print_json(value: Any) -> None:
+    """On the real standard output, whatever a tool makes of `sys.stdout`."""
     text = orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode()
     print(text, file=sys.__stdout__)
 
@@ -79,7 +82,7 @@ def catalog_table(catalog: Catalog) -> None:
         )
         for entry in catalog
     ]
-    _print_table(("tool", "source", "exposure", "bytes", "description"), rows)
+    print_table(("tool", "source", "exposure", "bytes", "description"), rows)
     console = _console()
     total = sum(definition.wire_bytes for definition in catalog.definitions)
     console.print(
@@ -88,7 +91,7 @@ def catalog_table(catalog: Catalog) -> None:
 
 
 def catalog_json(catalog: Catalog) -> None:
-    _json(
+    print_json(
         [
             {
                 "name": entry.name,
@@ -109,7 +112,7 @@ def hits_table(query: str, hits: Sequence[Hit], catalog: Catalog) -> None:
         _console().print(f"nothing fits {escape(query)!r}")
         return
     rows = [(f"{hit.score:.2f}", hit.name, _described(catalog, hit.name)) for hit in hits]
-    _print_table(("score", "tool", "description"), rows)
+    print_table(("score", "tool", "description"), rows)
 
 
 def hits_json(query: str, hits: Sequence[Hit], catalog: Catalog) -> None:
@@ -117,7 +120,7 @@ def hits_json(query: str, hits: Sequence[Hit], catalog: Catalog) -> None:
         {"name": h.name, "score": round(h.score, 4), "description": _described(catalog, h.name)}
         for h in hits
     ]
-    _json({"query": query, "hits": found})
+    print_json({"query": query, "hits": found})
 
 
 def _described(catalog: Catalog, name: str) -> str:
@@ -137,7 +140,7 @@ def result_text(result: ToolResult) -> None:
 
 
 def result_json(result: ToolResult) -> None:
-    _json({**result.to_json(), "meta": dict(result.meta)})
+    print_json({**result.to_json(), "meta": dict(result.meta)})
 
 
 def no_round(played: PlayedRound) -> None:
@@ -177,7 +180,7 @@ def played_text(played: Played) -> None:
 
 
 def played_json(played: Played) -> None:
-    _json(
+    print_json(
         {
             "rounds": [_round_json(one) for one in played.rounds],
             "sent_bytes": played.sent_bytes,
@@ -206,7 +209,9 @@ def checked_text(deployment: Deployment) -> None:
 
 def checked_json(deployment: Deployment) -> None:
     resources = [{"name": one.name, "kind": one.kind} for one in deployment.resources]
-    _json({"problems": [], "warnings": list(map(str, deployment.warnings)), "resources": resources})
+    print_json(
+        {"problems": [], "warnings": list(map(str, deployment.warnings)), "resources": resources}
+    )
 
 
 def problems_json(problems: Sequence[Problem]) -> None:
@@ -214,4 +219,4 @@ def problems_json(problems: Sequence[Problem]) -> None:
         {"file": one.file, "line": one.line, "path": one.path, "message": one.message}
         for one in problems
     ]
-    _json({"problems": found, "warnings": [], "resources": []})
+    print_json({"problems": found, "warnings": [], "resources": []})

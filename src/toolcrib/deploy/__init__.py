@@ -7,8 +7,9 @@
         print(await tools.call("add", a=2, b=3))
 
 The rooms, lowest first: `document` (nodes) and `reading` (YAML to nodes), `decode` and `scalars`
-(nodes to settings), `resources` (the table of what there may be), `functions` · `mcp` ·
-`assemblies` (its entries), `declared` (what lies between resources), `build`, `loading`.
+(nodes to settings), `resources` (the table of what there may be), `clients` (files of other MCP
+clients), `functions` · `mcp`, `mcp_servers` · `assemblies` (its entries), `declared` (what lies
+between resources), `build`, `loading`.
 """
 
 from toolcrib.deploy.build import Built, Deployment

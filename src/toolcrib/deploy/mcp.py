@@ -1,55 +1,59 @@
-"""`tool.Source/mcp`: MCP servers declared in the file (guide A, rules A9.1-A9.3).
+"""`tool.Source/mcp`: MCP servers declared in the file, or in the file of another MCP client.
 
-Everything is judged while the file is read, nothing is connected or started. Needs the extra
+Everything is judged while the file is read, nothing is connected or started. What a server's keys
+mean is `mcp_servers`, how other clients' files are read `clients`. Needs the extra
 `toolcrib[mcp]`, which is asked for only by a file that has such a source.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from toolcrib.deploy.decode import Decoder, Field, list_of, map_of, record, required
-from toolcrib.deploy.duration import parse_duration
+from toolcrib.deploy.clients import DIALECTS, dialect_named, read_client_file, usable
+from toolcrib.deploy.decode import Decoder, Field, map_of, record
+from toolcrib.deploy.mcp_servers import liveness, server_made, servers
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.resources import Given
-from toolcrib.deploy.scalars import choice, directory, duration, lenient_flag, name, program, text
+from toolcrib.deploy.scalars import choice, directory, text
+from toolcrib.errors import ConfigurationError
+from toolcrib.frozen import NOTHING
 
 if TYPE_CHECKING:
     from toolcrib.sources.mcp import McpServer, McpSource
 
 __all__ = ["McpSettings", "build_mcp", "mcp_settings"]
 
-_FORBIDDEN = {
-    "stdio": ("url", "headers", "http_timeout"),
-    "http": ("command", "args", "env", "cwd"),
-}
-_NEEDED = {"stdio": "command", "http": "url"}
-_LATER = ("auth", "breaker", "era", "oauth", "tools")
-_OFF = 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
     """The servers, and the probe interval of those that name none: seconds, 0 is off, None the
-    source's own default."""
+    source's own default. `unavailable` are servers of a client's file that cannot be used here,
+    with the reason."""
 
     servers: tuple[McpServer, ...]
     liveness: float | None = None
+    unavailable: Mapping[str, str] = field(default=NOTHING)
 
 
 def mcp_settings(at: At) -> McpSettings:
     """Decodes the settings; without the extra installed, that is one fault more."""
-    make: Callable[..., Any] = _server_made
-    if importlib.util.find_spec("mcp") is None:
+    make: Callable[..., Any] = server_made
+    if not _has_extra():
         at.note("MCP servers need an extra that is not installed: pip install 'toolcrib[mcp]'")
         make = dict  # only judged, never used
-    servers = partial(_servers, record(make, _SERVER, later=_LATER, check=_check_transport))
-    return record(McpSettings, {"servers": required(servers), "liveness": _liveness})(at)
+    fields: dict[str, Decoder[Any] | Field] = {
+        "servers": partial(servers, make),
+        "liveness": liveness,
+        "config": directory,  # a path like any other
+        "format": choice("auto", *DIALECTS),
+        "inputs": map_of(text),
+    }
+    return record(partial(_made, at), fields, check=_check_origin)(at)
 
 
 def build_mcp(given: Given) -> McpSource:
@@ -57,108 +61,51 @@ def build_mcp(given: Given) -> McpSource:
     from toolcrib.sources.mcp import McpSource
 
     settings: McpSettings = given.settings
-    if settings.liveness is None:
-        return McpSource(settings.servers, name=given.name)
-    return McpSource(settings.servers, name=given.name, liveness=settings.liveness)
+    more: dict[str, Any] = {}
+    if settings.liveness is not None:
+        more["liveness"] = settings.liveness
+    return McpSource(settings.servers, name=given.name, unavailable=settings.unavailable, **more)
 
 
-def _server_made(**values: Any) -> McpServer:
-    from toolcrib.sources.mcp.server import McpServer
-
-    return McpServer(**values)
+def _has_extra() -> bool:
+    return importlib.util.find_spec("mcp") is not None
 
 
-def _check_transport(at: At) -> None:
-    """What the transport needs and forbids, at the key it is about."""
-    transport = _transport(at)
-    if transport is None:
-        return
-    if (needed := _NEEDED[transport]) not in _keys(at):
-        at.note(f"missing required key {needed!r}: transport {transport} needs it")
+def _check_origin(at: At) -> None:
+    """Servers come from `servers`, `config` or both; the other two keys are about `config`."""
+    if not at.has("servers") and not at.has("config"):
+        at.note("missing required key 'servers' (or 'config', the file of another MCP client)")
     for entry in at.map_node().entries:
-        if entry.key in _FORBIDDEN[transport]:
-            at.under(entry).note(f"transport {transport} takes no {entry.key!r}")
+        if entry.key in ("format", "inputs") and not at.has("config"):
+            at.under(entry).note(f"{entry.key!r} is about the file in 'config', and there is none")
 
 
-def _transport(at: At) -> str | None:
-    entry = at.map_node().by_key.get("transport")
-    if entry is None:
-        return None
+def _made(
+    at: At,
+    servers: tuple[McpServer, ...] = (),
+    liveness: float | None = None,
+    config: str = "",
+    format: str = "auto",
+    inputs: Mapping[str, str] = NOTHING,
+) -> McpSettings:
+    if not config:
+        return McpSettings(servers, liveness)
+    if not _has_extra():
+        raise Rejected  # was noted
+    place = at.under(at.map_node().by_key["config"])
     try:
-        return choice("stdio", "http")(at.silent.under(entry))
-    except Rejected:
-        return None  # the key's own decoder says why
-
-
-def _keys(at: At) -> frozenset[str]:
-    return frozenset(at.map_node().by_key)
-
-
-def _url(at: At) -> str:
-    """An address; never shown, it may hold a password or a key."""
-    found = name(at)
-    try:
-        parts = urlsplit(found)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        usable = False
-    if not usable:
-        at.reject("expected an http:// or https:// address")
-    return found
-
-
-def _positive(at: At) -> float:
-    seconds = duration(at)
-    if seconds <= 0:
-        at.expected("a duration above 0")
-    return seconds
-
-
-def _liveness(at: At) -> float:
-    """Seconds between two probes, 0 for off (rule A9.2: a written 0s is refused)."""
-    found = at.expand(what := 'a duration above 0 such as 30s, or "off"')
-    if found == "off":
-        return _OFF
-    seconds = parse_duration(found)
-    if seconds is None or seconds <= 0:
-        at.expected(what)
-    return seconds
-
-
-_SERVER: dict[str, Decoder[Any] | Field] = {
-    "name": required(name),
-    "transport": required(choice("stdio", "http")),
-    "command": program,
-    "args": list_of(text),
-    "env": map_of(text),
-    "cwd": directory,
-    "url": _url,
-    "headers": map_of(text),
-    "http_timeout": _positive,
-    "prefix": text,
-    "resources": lenient_flag,
-    "required": lenient_flag,
-    "liveness": _liveness,
-}
-
-
-def _servers(server: Decoder[McpServer], at: At) -> tuple[McpServer, ...]:
-    """At least one, each name once."""
-    seen: dict[str, int] = {}
-    before = len(at.notes.problems)
-    for number, item in enumerate(at.list_node().items):
-        place = at.item(number, item)
-        entry = getattr(item, "by_key", {}).get("name")
-        if entry is None:
-            continue
-        try:
-            own_name = name(place.silent.under(entry))
-        except Rejected:
-            continue  # the key's own decoder says why
-        if (first := seen.setdefault(own_name, number)) != number:
-            named = place.under(entry)
-            named.note(f"server name {named.shown} is taken by servers[{first}]")
-    servers = list_of(server, least=1)(at)
-    if len(at.notes.problems) > before:
-        raise Rejected
-    return servers
+        read = read_client_file(Path(config), dialect_named(format))
+    except ConfigurationError as error:
+        at.notes.problems.extend(error.problems)
+        raise Rejected from error
+    found, unavailable = usable(read, at.notes.environ, inputs)
+    own = {one.name for one in servers}
+    for name in sorted(own & {*unavailable, *(one.name for one in found)}):
+        place.warn(f"server {name!r} of that file is not used: 'servers' has one of that name")
+    found = tuple(one for one in found if one.name not in own)
+    unavailable = {name: why for name, why in unavailable.items() if name not in own}
+    for name, why in unavailable.items():
+        place.warn(f"server {name!r} of that file is not available: {why}")
+    if not (servers or found or unavailable):
+        place.reject("that file has no MCP server that is switched on")
+    return McpSettings((*servers, *found), liveness, unavailable)

@@ -1,4 +1,4 @@
-"""The `search:` of a dynamic assembly: by meaning too, decoded. What ranks is `discovery.hybrid`.
+"""The `search:` of a dynamic assembly: by meaning too, decoded. What ranks is `dense.hybrid`.
 
 Needs the extra `dense`, and what the chosen encoder needs; a file without the key needs neither.
 """
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from toolcrib.deploy.decode import Decoder, record, required
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.scalars import choice, directory, integer, name, text
-from toolcrib.discovery.index import Index
-from toolcrib.discovery.ranker import Ranker
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.ranker import Ranker
 
 if TYPE_CHECKING:
-    from toolcrib.discovery.encoder import Encoder
+    from toolcrib.dense.encoder import Encoder
 
 __all__ = ["ByMeaning", "search_settings"]
 
@@ -73,8 +73,8 @@ class ByMeaning:
     percent: int = DEFAULT_PERCENT
 
     def __call__(self) -> Ranker:
-        from toolcrib.discovery.hybrid import Hybrid
-        from toolcrib.discovery.vectors import VectorCache
+        from toolcrib.dense.hybrid import Hybrid
+        from toolcrib.dense.vectors import VectorCache
 
         cache = VectorCache(Path(self.cache)) if self.cache else None
         return Hybrid(Index(), self.encoder.make(), cache=cache, weight=self.percent / 100)

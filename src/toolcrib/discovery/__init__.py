@@ -1,1 +1,1 @@
-"""Finding the right tool among thousands, and keeping in view what is used."""
+"""Which tools a conversation has in view: found when asked for, kept while used, within bounds."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from toolcrib.catalog import Entry
 from toolcrib.discovery.policy import Dynamic
 from toolcrib.discovery.pool import is_discoverable
-from toolcrib.discovery.ranker import LearningRanker, Prepares, Ranker, searched_by
 from toolcrib.discovery.search_tool import Hit
 from toolcrib.frozen import NOTHING
 from toolcrib.loading import load_all
 from toolcrib.policy import may_use
 from toolcrib.principal import Principal
+from toolcrib.ranking.ranker import LearningRanker, Prepares, Ranker, searched_by
 from toolcrib.registry import Registry
 
 __all__ = ["Lookup", "Ranked"]

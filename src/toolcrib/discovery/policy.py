@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from toolcrib.discovery.ranker import Ranker
 from toolcrib.discovery.tokens import TokenCounter, Tokens, estimated
 from toolcrib.errors import InvalidDefinition
 from toolcrib.frozen import NOTHING
 from toolcrib.policy import EXPOSURES, NO_POLICY, Exposure, Policies, Policy
+from toolcrib.ranking.ranker import Ranker
 
 __all__ = ["SEARCH_TOOL", "Budget", "Caps", "Discovery", "Dynamic", "Evict"]
 
@@ -97,7 +97,7 @@ class Dynamic:
     `exposures` maps tool names or patterns to a level, `always` is short for the level always;
     everything else is `default`. `search_with_load` loads every lazy tool before a search, so that
     it is found by what it really says. `ranker` makes what ranks tools for a search, once for each
-    assembly, which closes it (default: the lexical `discovery.index.Index`). Raises
+    assembly, which closes it (default: the lexical `ranking.index.Index`). Raises
     `InvalidDefinition` for an unknown level, a blank name, or a level of `tool_search` other than
     always (rules A3.5, A4.1).
     """

@@ -11,7 +11,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from toolcrib.discovery.encoder import library
+from toolcrib.dense.encoder import library
 
 __all__ = ["OneThread"]
 

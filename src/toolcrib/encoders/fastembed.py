@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from toolcrib.discovery.encoder import Vectors, library, unit
+from toolcrib.dense.encoder import Vectors, library, unit
 from toolcrib.errors import InvalidDefinition
 
 __all__ = ["FastEmbedEncoder"]

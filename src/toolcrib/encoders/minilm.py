@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from toolcrib.discovery.encoder import Vectors, library, missing
+from toolcrib.dense.encoder import Vectors, library, missing
 from toolcrib.encoders.bert import Bert
 from toolcrib.encoders.blas import OneThread
 from toolcrib.errors import InvalidDefinition

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolcrib.discovery.encoder import EncodingFailed, Vectors, checked, missing, unit
+from toolcrib.dense.encoder import EncodingFailed, Vectors, checked, missing, unit
 from toolcrib.errors import InvalidDefinition
 from toolcrib.redact import Redactor
 

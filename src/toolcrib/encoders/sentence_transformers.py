@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from toolcrib.discovery.encoder import Vectors, library, unit
+from toolcrib.dense.encoder import Vectors, library, unit
 from toolcrib.errors import InvalidDefinition
 
 __all__ = ["SentenceTransformerEncoder"]

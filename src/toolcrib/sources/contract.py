@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from toolcrib.host import Ability
 from toolcrib.tool import Tool
 
-__all__ = ["Publish", "Source"]
+__all__ = ["Asks", "Publish", "Source"]
 
 Publish: TypeAlias = Callable[[Iterable[Tool]], object]
 """Makes these tools the source's whole list, in one revision; callable again at any time, from any
@@ -37,3 +38,11 @@ class Source(Protocol):
     async def wait_ready(self, timeout: float | None = None) -> None: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Asks(Protocol):
+    """A source whose tools ask the host of a conversation, and that promises so to others before
+    any call: it is told what hosts can do, before it is opened."""
+
+    def may_ask(self, abilities: frozenset[Ability]) -> None: ...

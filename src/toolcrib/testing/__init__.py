@@ -1,10 +1,12 @@
-"""Checks for what others implement: a tool, a source, a middleware, a ranker; and how well a ranker
-finds what it should.
+"""Checks for what others implement, how well a ranker finds, and a server to withstand.
 
-Each check plays the contract through and raises `AssertionError` with every violation it found, so
-it can stand in any test suite. Ours pass them.
+`check_tool`, `check_source`, `check_middleware` and `check_ranker` play a contract through and
+raise `AssertionError` with every violation found; `evaluate` measures a ranker on your own cases.
+`FaultServer` is an MCP server that misbehaves on demand, for tests of a whole agent. All stand in
+any test suite; ours uses them.
 """
 
+from toolcrib.testing.faulty import FaultServer
 from toolcrib.testing.middlewares import check_middleware
 from toolcrib.testing.rankers import check_ranker
 from toolcrib.testing.retrieval import Case, Missed, Retrieval, evaluate
@@ -13,6 +15,7 @@ from toolcrib.testing.tools import check_tool
 
 __all__ = [
     "Case",
+    "FaultServer",
     "Missed",
     "Retrieval",
     "check_middleware",

@@ -1,4 +1,4 @@
-"""The contract of a ranker (`discovery.ranker.Ranker`), played through."""
+"""The contract of a ranker (`ranking.ranker.Ranker`), played through."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 from toolcrib.definition import ToolDefinition
-from toolcrib.discovery.fields import Document, document_of
-from toolcrib.discovery.ranker import DEFAULT_LIMIT, Ranker
+from toolcrib.ranking.fields import Document, document_of
+from toolcrib.ranking.ranker import DEFAULT_LIMIT, Ranker
 from toolcrib.testing.findings import Findings
 
 __all__ = ["check_ranker"]

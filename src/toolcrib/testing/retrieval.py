@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolcrib.discovery.ranker import Accept, Ranker
 from toolcrib.errors import InvalidDefinition
+from toolcrib.ranking.ranker import Accept, Ranker
 
 __all__ = ["Case", "Missed", "Retrieval", "evaluate"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolcrib.frozen import NOTHING
 from toolcrib.interpolate import expand
+from toolcrib.sources.mcp.overrides import Overrides
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.sources.mcp.source import McpSource
 
@@ -24,12 +25,17 @@ def stdio(
     resources: bool = False,
     required: bool = False,
     liveness: float | None = None,
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    rename: Mapping[str, str] = NOTHING,
+    descriptions: Mapping[str, str] = NOTHING,
     **settings: Any,
 ) -> McpSource:
     """A source of one MCP server that is started as `command args…` and spoken to over its pipes.
 
-    `${env:X}` in `args` and `env` is expanded here, once. `settings` are those of `McpSource`.
-    Raises `InvalidDefinition`, and `ConfigurationError` for a variable that is not set.
+    `include`, `exclude`, `rename` and `descriptions` are those of `Overrides`, `settings` those of
+    `McpSource`. `${env:X}` in `args` and `env` is expanded here, once. Raises `InvalidDefinition`,
+    and `ConfigurationError` for a variable that is not set.
     """
     server = McpServer(
         name,
@@ -42,6 +48,7 @@ def stdio(
         resources=resources,
         required=required,
         liveness=liveness,
+        tools=Overrides(include, exclude, rename, descriptions),
     )
     return McpSource([server], name=name, **settings)
 
@@ -56,10 +63,14 @@ def http(
     resources: bool = False,
     required: bool = False,
     liveness: float | None = None,
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    rename: Mapping[str, str] = NOTHING,
+    descriptions: Mapping[str, str] = NOTHING,
     **settings: Any,
 ) -> McpSource:
     """A source of one MCP server at `url` (Streamable HTTP). `${env:X}` in `url` and `headers` is
-    expanded here, once. `settings` are those of `McpSource`. Raises as `stdio` does."""
+    expanded here, once. Everything else is as in `stdio`."""
     server = McpServer(
         name,
         "http",
@@ -70,6 +81,7 @@ def http(
         resources=resources,
         required=required,
         liveness=liveness,
+        tools=Overrides(include, exclude, rename, descriptions),
     )
     return McpSource([server], name=name, **settings)
 

@@ -30,6 +30,8 @@ __all__ = [
     "NotSent",
     "Rejected",
     "ServerFault",
+    "TooLate",
+    "Unanswered",
     "Unreadable",
     "fate",
     "is_rejection",
@@ -57,8 +59,16 @@ class AnswerLost(Exception):
     """The request left and no answer will come: it may have been executed."""
 
 
+class TooLate(Exception):
+    """The call's time is over. It may have been executed."""
+
+
 class ServerFault(Exception):
     """The server answered with a JSON-RPC error; its text is for the model."""
+
+
+class Unanswered(Exception):
+    """The server wants an answer first that nobody here gives: the call was not finished."""
 
 
 class Unreadable(Exception):

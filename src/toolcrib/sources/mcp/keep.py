@@ -1,38 +1,38 @@
-"""Keeps one server connected: attempts, backoff, probes, health. Knows no tools.
+"""Keeps one server connected: attempts, pauses, and what follows from an end. Knows no tools.
 
 One task per server, the owner, does everything that must happen in one task: it opens a link, has
-it used, watches it, leaves it, and only then opens the next. Nothing else retries.
+it used, waits for its end, leaves it, and only then opens the next. Nothing else connects.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import anyio
 
-from toolcrib.errors import NotAvailable
-from toolcrib.sources.mcp.faults import CLOSED, NotSent, is_rejection, words
-from toolcrib.sources.mcp.health import Connection, Health, OnProgress, Pace, State, delay
+from toolcrib.sources.mcp.breaker import Breaker
+from toolcrib.sources.mcp.connection import Connection, Hears
+from toolcrib.sources.mcp.faults import CLOSED, NotSent, Rejected, is_rejection, leaf, words
+from toolcrib.sources.mcp.health import Health, Pace
+from toolcrib.sources.mcp.standing import Standing
+from toolcrib.sources.mcp.watch import Watch
 
 __all__ = ["Keeper"]
 
 logger = logging.getLogger("toolcrib.mcp")
 
-CHECK_TIMEOUT: Final = 15.0
-"""Seconds a suspected server has to answer where it is not probed regularly."""
-
 
 class Keeper:
     """Supervises one server from `start` to `close`.
 
-    `make` gives a fresh link for each attempt; `use` does what each new connection is for, and may
-    raise `Rejected` to give up. `tried` is set once the first attempt ended, `settled` once the
-    server was ready for the first time, was given up, or closed.
+    `make` gives a fresh link for each attempt; `use` does what each new connection is for, and what
+    a changed list is read for; it may raise `Rejected` to give up. The rest is of `Standing`.
     """
 
     def __init__(
@@ -42,28 +42,37 @@ class Keeper:
         use: Callable[[Any], Awaitable[None]],
         pace: Pace,
         masked: Callable[[str], str] = str,
+        on_health: Callable[[Health], None] = lambda health: None,
     ) -> None:
         self.name = name
         self._make = make
         self._use = use
         self._pace = pace
-        self._masked = masked
         self._link: Connection | None = None
         self._current: Connection | None = None
         self._closing = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
-        self.tried = asyncio.Event()
-        self.settled = asyncio.Event()
-        self.was_ready = False
-        self._told = False
-        self.health = Health(name, since=time.time())
+        self._ready_for = 0.0
+        self._renewed = False
+        self._at_once = False
+        self.standing = Standing(name, masked, on_health)
+        self.tried = self.standing.tried
+        self.settled = self.standing.settled
+
+    @property
+    def health(self) -> Health:
+        return self.standing.health
+
+    @property
+    def generation(self) -> int:
+        return self.standing.generation
 
     def start(self) -> None:
         """Begins the first attempt in the background."""
         self._owner = asyncio.create_task(self._own(), name=f"toolcrib mcp {self.name}")
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None
+        self, method: str, params: dict[str, Any], hears: Hears | None = None
     ) -> dict[str, Any]:
         """One request on the connection there is. Raises `NotAvailable` naming the server where
         there is none or the request was not executed; else as the link does."""
@@ -71,23 +80,34 @@ class Keeper:
         try:
             if link is None:
                 raise NotSent(self.health.reason)
-            return await link.request(method, params, on_progress)
+            return await link.request(method, params, hears)
         except NotSent as error:
             # Whoever calls again at once, and for ever, must not keep the owner from reconnecting.
             await asyncio.sleep(0)
-            raise self._down(str(error)) from error
+            raise self.standing.refusal(str(error)) from error
+
+    async def connected_after(self, generation: int, seconds: float) -> bool:
+        """Whether a connection younger than `generation` is there within so many seconds; False at
+        once where none is being made."""
+        if seconds <= 0:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                while not (self.generation > generation and self._is_usable):
+                    if self.standing.is_hopeless:
+                        return False
+                    await self.standing.moves()
+        except TimeoutError:
+            return False
+        return True
+
+    @property
+    def _is_usable(self) -> bool:
+        return self._link is not None and not self._link.ended.is_set()
 
     def report(self) -> Health:
         """How the server is now, with what its process says now."""
-        link = self._current
-        if link is None or not link.stderr:
-            return self.health
-        return replace(self.health, stderr=self._masked(link.stderr))
-
-    def _down(self, reason: str) -> NotAvailable:
-        why = self._masked(reason) or "it is not connected yet"
-        hope = "; it is being reconnected" if self.health.state == "degraded" else ""
-        return NotAvailable(f"MCP server {self.name!r} is not available: {why}{hope}")
+        return self.standing.with_stderr(self._current.stderr if self._current else "")
 
     async def close(self) -> None:
         """Ends the connection and every retry, within `close_timeout`; safe at any time, and
@@ -102,31 +122,27 @@ class Keeper:
                 logger.warning("MCP server %r did not close in time: abandoning it", self.name)
                 owner.cancel()
                 await asyncio.wait((owner,), timeout=1.0)
-        self._closed()
-
-    def _closed(self) -> None:
         self._link = self._current = None
-        if self.health.state not in ("given_up", "closed"):
-            self._now("closed", "the source was closed")
-        self.tried.set()
-        self.settled.set()
+        self.standing.closed()
 
     async def _own(self) -> None:
-        failures = 0
+        breaker = Breaker()
         try:
             while not self._closing.is_set():
-                self.health = replace(self.health, attempts=self.health.attempts + 1)
-                began = time.monotonic()
+                breaker = breaker.trying()
+                self._ready_for = 0.0
+                self._at_once = False
+                self.standing.attempts()
                 reason = await self._one_life()
                 if reason is None:
                     break
-                # One that lived longer than the longest wait was sound, so that counting starts
-                # anew; any other, also one that answered, must not be restarted ever faster.
-                sound = time.monotonic() - began > self._pace.max_backoff
-                failures = 1 if sound else failures + 1
-                pause = delay(failures, self._pace.first_backoff, self._pace.max_backoff)
-                self._degraded(reason, pause)
-                self.tried.set()
+                breaker = breaker.failed(self._ready_for, self._pace)
+                if self._at_once and breaker.phase != "open":
+                    continue
+                pause = breaker.pause(self._pace, random.random())
+                self.standing.failed(
+                    "open" if breaker.phase == "open" else "degraded", reason, pause
+                )
                 with anyio.move_on_after(pause):
                     await self._closing.wait()
         finally:
@@ -149,104 +165,62 @@ class Keeper:
             fault = error
         finally:
             self._current = None
-            self.health = replace(self.health, stderr=self._masked(link.stderr))
-        if self._closing.is_set():
-            return None
-        status = link.last_status
-        reason = link.reason
+            self.standing.keeps(link.stderr)
+        return None if self._closing.is_set() else await self._what_follows(link, fault)
+
+    async def _what_follows(self, link: Connection, fault: BaseException | None) -> str | None:
+        status, reason = link.last_status, link.reason
         if fault is not None:
             if reason in ("", CLOSED):
                 reason = words(fault, status)
             logger.debug("MCP server %r: %s", self.name, reason, exc_info=fault)
-            if is_rejection(fault, status):
-                self._give_up(reason)
-                return None
-        if reason == CLOSED:
-            reason = link.how_it_ended or CLOSED
-        return self._masked(reason)
+        renewed = await self._renewal(link)
+        if fault is not None and is_rejection(fault, status) and not renewed:
+            self.standing.gives_up(reason)
+            return None
+        return link.how_it_ended or CLOSED if reason == CLOSED else reason
+
+    async def _renewal(self, link: Connection) -> bool:
+        """Whether a refused credential was replaced: once, until the server was ready again."""
+        if link.last_status != 401 or self._renewed:
+            return False
+        with anyio.move_on_after(self._pace.use_timeout):
+            self._renewed = self._at_once = await link.renew()
+        return self._renewed
 
     async def _serve(self, link: Connection) -> None:
-        with anyio.fail_after(self._pace.use_timeout):
-            await self._use(link)
-        if self._closing.is_set() or link.ended.is_set():
-            return
-        self._link = link
-        self._ready(link.version)
+        """Has the connection used and watched, and returns when it is of no more use."""
+        async with anyio.create_task_group() as tasks:
+            watch = Watch(link, self._pace, partial(self._read_again, link))
+            await watch.listen_first(tasks)
+            with anyio.fail_after(self._pace.use_timeout):
+                await self._use(link)
+            if not (self._closing.is_set() or link.ended.is_set()):
+                watch.start(tasks)
+                await self._until_its_end(link)
+            tasks.cancel_scope.cancel()
+
+    async def _until_its_end(self, link: Connection) -> None:
+        self._link, self._renewed = link, False
+        began = time.monotonic()
+        self.standing.ready(link.version)
         try:
-            await self._watch(link)
+            await link.ended.wait()
         finally:
             # At once: leaving a server that hangs takes seconds, and calls shall not wait for that.
             self._link = None
+            self._ready_for = time.monotonic() - began
             if not self._closing.is_set():
-                self._now("degraded", self._masked(link.reason or "its connection broke"))
+                self.standing.lost(link.reason or "its connection broke")
 
-    async def _watch(self, link: Connection) -> None:
-        """Returns when the link is of no more use."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._probe_on_demand, link)
-            if self._pace.liveness and not link.pingable:
-                tasks.start_soon(self._listen, link)
-            await link.ended.wait()
-            tasks.cancel_scope.cancel()
-
-    async def _listen(self, link: Connection) -> None:
-        while await link.watch_closure():
-            link.suspect.set()
-            await anyio.sleep(self._pace.liveness)
-
-    async def _probe_on_demand(self, link: Connection) -> None:
-        """Probes when there is a suspicion, and regularly where the peer knows ping."""
-        interval = self._pace.liveness
-        every = interval if interval and link.pingable else float("inf")
-        while True:
-            with anyio.move_on_after(every):
-                await link.suspect.wait()
-            link.suspect.clear()
-            if fault := await self._fault(link, interval or CHECK_TIMEOUT):
-                link.end(fault)
-                return
-
-    async def _fault(self, link: Connection, bound: float) -> str:
-        """Why the server counts as dead; empty when it answered. One that is at work on an older
-        request may be too busy to answer, so its silence is no proof (its call has a limit)."""
-        began = time.monotonic()
-        while True:
-            with anyio.move_on_after(bound):
-                try:
-                    await link.probe()
-                except Exception as error:
-                    return words(error, link.last_status)
-                return ""
-            if not link.busy_since(began):
-                return f"it did not answer a probe within {bound:g} s"
-
-    def _ready(self, era: str) -> None:
-        self.was_ready = True
-        self._told = False
-        self.health = replace(self.health, era=era)
-        self._now("ready", "")
-        self.tried.set()
-        self.settled.set()
-        logger.info("MCP server %r is ready (protocol %s)", self.name, era)
-
-    def _degraded(self, reason: str, pause: float) -> None:
-        level = logging.DEBUG if self._told else logging.WARNING
-        logger.log(
-            level,
-            "MCP server %r is not available: %s; next attempt in %.3g s",
-            self.name,
-            reason,
-            pause,
-        )
-        self._told = True
-        self._now("degraded", reason)
-
-    def _give_up(self, reason: str) -> None:
-        self._now("given_up", self._masked(reason))
-        self.settled.set()
-        logger.error("MCP server %r is given up: %s", self.name, self.health.reason)
-
-    def _now(self, state: State, reason: str) -> None:
-        same = self.health.state == state
-        since = self.health.since if same else time.time()
-        self.health = replace(self.health, state=state, reason=reason, since=since)
+    async def _read_again(self, link: Connection) -> bool:
+        """Uses the connection for a changed list; False where that is to be tried again. Whatever
+        comes of it, the connection is as good as before (A10.9)."""
+        try:
+            with anyio.fail_after(self._pace.use_timeout):
+                await self._use(link)
+        except Exception as error:
+            why = self.standing.masked(words(error, link.last_status))
+            logger.warning("MCP server %r: its changed list is not taken: %s", self.name, why)
+            return isinstance(leaf(error), Rejected)
+        return True

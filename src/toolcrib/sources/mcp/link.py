@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,6 +18,10 @@ from mcp import MCPError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import METHOD_NOT_FOUND
 
+from toolcrib.host import Ability
+from toolcrib.sources.mcp.asked import Asked
+from toolcrib.sources.mcp.changes import Changes
+from toolcrib.sources.mcp.connection import Hears
 from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import (
     CLOSED,
@@ -30,12 +33,14 @@ from toolcrib.sources.mcp.faults import (
     fate,
     words,
 )
-from toolcrib.sources.mcp.health import OnProgress
+from toolcrib.sources.mcp.inflight import InFlight
+from toolcrib.sources.mcp.listing import listed_tools
 from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
-from toolcrib.sources.mcp.pages import all_pages
 from toolcrib.sources.mcp.process import ServerProcess
+from toolcrib.sources.mcp.questions import Asker
+from toolcrib.sources.mcp.relay import Relay
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
+from toolcrib.sources.mcp.session import Ears, RawClient, RawSession, raw_client
 from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
 
 __all__ = ["Link"]
@@ -48,23 +53,37 @@ LEAVING = 3.0
 
 class Link:
     """One connection. `ended` is set once it is of no more use, `reason` then says why; `suspect`
-    asks the supervisor to find out whether it still is."""
+    asks the supervisor to find out whether it still is. `changes` is told when the server's list
+    changed, `listening` set once it is known whether a 2026-07-28 peer tells that. A peer before
+    that is told `abilities`: what hosts can be asked on this connection."""
 
     def __init__(
-        self, server: McpServer, era: Era, *, connect_timeout: float, grace: float
+        self,
+        server: McpServer,
+        era: Era,
+        abilities: frozenset[Ability] = frozenset(),
+        *,
+        connect_timeout: float,
+        grace: float,
     ) -> None:
         self._server = server
         self._era = era
         self._connect_timeout = connect_timeout
         self._grace = grace
         self._process: ServerProcess | None = None
-        self._watch = HttpWatch()
+        self._watch = HttpWatch(self.end)
         self._client: RawClient | None = None
         self._session: RawSession | None = None
-        self._in_flight: dict[Outgoing, float] = {}
+        self.changes = Changes()
+        self._in_flight = InFlight(server.name, server.masked, self.changes)
+        relay = Relay(Asker(server.name, server.masked), server.settings.ask_timeout)
+        self._asked = Asked(relay, self._in_flight)
+        self._ears = Ears(self._lost, self._in_flight.heard, self._asked.answer, abilities)
+        self._listed = False
         self._scope = anyio.CancelScope()
         self.ended = asyncio.Event()
         self.suspect = asyncio.Event()
+        self.listening = asyncio.Event()
         self.reason = ""
         self.version = ""
 
@@ -77,7 +96,7 @@ class Link:
             # One scope round everything: the SDK's scopes must not outlive an inner one of ours.
             scope.deadline = anyio.current_time() + self._connect_timeout
             try:
-                client = raw_client(self._transport(), self._era.mode, self._lost)
+                client = raw_client(self._transport(), self._era.mode, self._ears)
                 async with client:
                     opened, scope.deadline = True, math.inf
                     self._client, self._session = client, client.raw
@@ -147,10 +166,10 @@ class Link:
 
     def busy_since(self, moment: float) -> bool:
         """Whether a request sent before `moment` (monotonic) is still waited for."""
-        return any(began < moment for began in self._in_flight.values())
+        return self._in_flight.busy_since(moment)
 
     async def request(
-        self, method: str, params: dict[str, Any], on_progress: OnProgress | None = None
+        self, method: str, params: dict[str, Any], hears: Hears | None = None
     ) -> dict[str, Any]:
         """The result of one request, in the caller's task; cancelling it tells the server.
 
@@ -159,15 +178,16 @@ class Link:
         session = self._session
         if session is None or self.ended.is_set():
             raise NotSent(self.reason or "it is not connected")
-        going = Outgoing()
+        going = self._in_flight.begin(hears)
         token = outgoing.set(going)
-        self._in_flight[going] = time.monotonic()
+        level = self._server.settings.log_level
         try:
-            return await session.raw(method, params, on_progress=on_progress)
+            return await session.raw(method, params, going=going, log_level=level)
         except MCPError as error:
             raise self._failure(error, going, session.is_modern) from error
         finally:
-            del self._in_flight[going]
+            self._in_flight.end(going)
+            self._asked.ended(going)
             outgoing.reset(token)
 
     def _failure(self, error: MCPError, going: Outgoing, modern: bool) -> Exception:
@@ -199,6 +219,10 @@ class Link:
             raise NotSent("it is not connected")
         await session.raw("server/discover" if session.is_modern else "ping")
 
+    async def renew(self) -> bool:
+        """Nobody here can get a new credential."""
+        return False
+
     async def watch_closure(self) -> bool:
         """Holds a stream open on a 2026-07-28 peer and returns when it ends: at once when the peer
         dies, but a proxy's idle limit ends it too. False where the peer offers none."""
@@ -207,11 +231,16 @@ class Link:
             return False
         try:
             async with client.listen(tools_list_changed=True) as stream:
+                if self._listed:
+                    self.changes.told()  # what changed before this stream was there, nobody told
+                self.listening.set()
                 async for _ in stream:
                     pass
         except (MCPError, SubscriptionLost) as error:
             logger.debug("watching MCP server %r: %s", self._server.name, words(error))
             return not (isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND)
+        finally:
+            self.listening.set()
         return True
 
     async def tools(self) -> list[Any]:
@@ -219,23 +248,8 @@ class Link:
         session = self._session
         if session is None:
             raise NotSent(self.reason or "it is not connected")
-
-        async def ask(params: dict[str, Any]) -> dict[str, Any]:
-            try:
-                return await session.raw("tools/list", params or None)
-            except MCPError as error:
-                if error.code == METHOD_NOT_FOUND and not params:
-                    return {}  # a server of resources alone
-                raise
-
-        listed, complete = await all_pages(ask, "tools")
-        if not complete:
-            logger.warning(
-                "MCP server %r: its list of tools does not come to an end; took the first %d",
-                self._server.name,
-                len(listed),
-            )
-        return listed
+        self._listed = True
+        return await listed_tools(session, self._server.name)
 
     def header_fault(self, tool: str, schema: object) -> str | None:
         """Why the protocol forbids offering this tool, else None (its `x-mcp-header` is wrong)."""

@@ -13,6 +13,7 @@ from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.errors import InvalidDefinition, InvalidSchema
 from toolcrib.names import exposed_name
 from toolcrib.schema import compile_schema
+from toolcrib.sources.mcp.overrides import AS_LISTED, Overrides
 from toolcrib.sources.mcp.shapes import object_of, text_of
 
 __all__ = ["Mirror", "Mirrored", "Rejection", "mirror"]
@@ -37,10 +38,12 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """One server's list: what is offered, in the server's order, and what is not."""
+    """One server's list: what is offered, in the server's order, and what is not. `idle` are the
+    host's decisions that had nothing to decide, in words."""
 
     tools: tuple[Mirrored, ...] = ()
     rejected: tuple[Rejection, ...] = ()
+    idle: tuple[str, ...] = ()
 
 
 def mirror(
@@ -48,36 +51,58 @@ def mirror(
     namespace: str,
     listing: Iterable[object],
     fault: Callable[[str, object], str | None] = lambda name, schema: None,
+    overrides: Overrides = AS_LISTED,
 ) -> Mirror:
     """What `listing` (the wire form of tools/list) offers under `namespace`.
 
     The first of several tools of one name wins; entries that are no object or have no name are
     skipped (A11.2). `fault` may say why a tool of this name and schema must not be offered.
+    What `overrides` leaves out is not offered and not rejected either.
     """
+    listed = _named(listing)
+    taken = overrides.taken(listed)
     tools: dict[str, Mirrored] = {}
     rejected: list[Rejection] = []
+    for name, raw in listed.items():
+        if not overrides.takes(name):
+            continue
+        called = overrides.name(name)
+        exposed = exposed_name(namespace, called)
+        try:
+            if (owner := taken.get(called, name)) != name:
+                raise InvalidDefinition(
+                    f"{owner!r} is renamed to its name: rename or exclude one of the two"
+                )
+            if exposed in tools:
+                raise InvalidDefinition(f"its name {exposed!r} is that of another of its tools")
+            if reason := fault(name, raw.get("inputSchema")):
+                raise InvalidDefinition(reason)
+            said = overrides.descriptions.get(name)
+            tools[exposed] = Mirrored(_definition(server, exposed, name, raw, said), name)
+        except InvalidDefinition as error:
+            rejected.append(Rejection(server, name, str(error)))
+    return Mirror(tuple(tools.values()), tuple(rejected), overrides.idle(listed))
+
+
+def _named(listing: Iterable[object]) -> dict[str, dict[str, Any]]:
+    """The entries that have a name, the first of each."""
+    named: dict[str, dict[str, Any]] = {}
     for entry in listing:
         raw = object_of(entry)
         name = raw.get("name")
-        if not isinstance(name, str) or not name.strip():
-            continue
-        exposed = exposed_name(namespace, name)
-        if exposed in tools:
-            continue
-        try:
-            if reason := fault(name, raw.get("inputSchema")):
-                raise InvalidDefinition(reason)
-            tools[exposed] = Mirrored(_definition(server, exposed, name, raw), name)
-        except InvalidDefinition as error:
-            rejected.append(Rejection(server, name, str(error)))
-    return Mirror(tuple(tools.values()), tuple(rejected))
+        if isinstance(name, str) and name.strip():
+            named.setdefault(name, raw)
+    return named
 
 
-def _definition(server: str, exposed: str, name: str, raw: Mapping[str, Any]) -> ToolDefinition:
+def _definition(
+    server: str, exposed: str, name: str, raw: Mapping[str, Any], said: str | None
+) -> ToolDefinition:
+    """`said` is what the host says of it instead of the server."""
     hints = object_of(raw.get("annotations"))
     return ToolDefinition(
         exposed,
-        _description(raw, hints),
+        _description(raw, hints) if said is None else said,
         _input_schema(raw.get("inputSchema")),
         _output_schema(raw.get("outputSchema")),
         Annotations(

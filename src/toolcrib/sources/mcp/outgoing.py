@@ -6,20 +6,34 @@ because the SDK keeps the sender's context down to the transport, and nothing el
 
 from __future__ import annotations
 
+import time
 from contextvars import ContextVar
+from itertools import count
+from typing import Final
+
+from toolcrib.sources.mcp.connection import Hears
 
 __all__ = ["Outgoing", "outgoing"]
 
 
+_ids: Final = count(1 << 20)
+"""Our requests count from here, and the SDK's own few below, so that they never meet."""
+
+
 class Outgoing:
-    """One request: whether any byte of it may have left, and the HTTP status that answered it
-    (0: none)."""
+    """One request: whether any byte of it may have left, the HTTP status that answered it (0:
+    none), the id it goes by, who hears what the server says meanwhile, since when it runs, and how
+    often the server has asked something on its behalf."""
 
-    __slots__ = ("sent", "status")
+    __slots__ = ("began", "hears", "id", "questions", "sent", "status")
 
-    def __init__(self) -> None:
+    def __init__(self, hears: Hears | None = None) -> None:
         self.sent = False
         self.status = 0
+        self.id = next(_ids)
+        self.hears = hears
+        self.began = time.monotonic()
+        self.questions = 0
 
 
 outgoing: ContextVar[Outgoing | None] = ContextVar("toolcrib_mcp_outgoing", default=None)

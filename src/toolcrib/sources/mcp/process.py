@@ -1,4 +1,5 @@
-"""One server process: JSON lines in and out, stderr kept, the whole process group ended.
+"""One server process: JSON lines in and out, stderr kept, the whole process group ended, and on
+Linux whoever left the group (`descendants`).
 
 Bytes and processes only; what the lines say is `wire`. It stands in for the SDK's own stdio client,
 which hides the process: without its id a launcher's children outlive it (MC03), and its death while
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 from collections import deque
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from typing import Final, cast
 
 from mcp.client.stdio import get_default_environment
 
+from toolcrib.sources.mcp.descendants import MARK, end_marked, handed_on
 from toolcrib.sources.mcp.server import McpServer
 
 __all__ = ["MAX_LINE", "STDERR_KEPT", "LineTooLong", "ServerProcess"]
@@ -41,6 +44,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     """A running server. Made by `start`, ended by `stop`, used on the loop that made it."""
 
     def __init__(self) -> None:
+        self._mark = secrets.token_hex(16)
         self._lines: deque[bytes] = deque()
         self._partial: list[bytes] = []
         self._partial_size = 0
@@ -57,11 +61,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
     @classmethod
     async def start(cls, server: McpServer) -> ServerProcess:
         """Starts the command in a process group of its own. Raises `OSError` if it cannot be."""
-        _, process = await asyncio.get_running_loop().subprocess_exec(
-            cls,
+        process = cls()
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: process,
             server.command,
             *server.args,
-            env=environment(server),
+            env={**environment(server), MARK: handed_on(process._mark)},
             cwd=server.cwd or None,
             start_new_session=True,
         )
@@ -168,7 +173,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     async def stop(self, grace: float) -> None:
         """Ends the process and its group: closes its input, waits `grace` seconds, SIGTERM, waits
-        again, SIGKILL. Whatever happens to the waiting, nothing of the group is left running."""
+        again, SIGKILL, also to those who left the group. Whatever happens to the waiting, nothing
+        of it is left running."""
         self._stopping = True
         try:
             if self._paused and not self._pipe(1).is_closing():
@@ -180,6 +186,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         finally:
             # Also when the waiting was cancelled natively, as asyncio.run does at its end.
             self._signal(signal.SIGKILL)
+            end_marked(self._mark, self.pid)
             try:
                 await _until(self._exited.is_set, grace)
             finally:

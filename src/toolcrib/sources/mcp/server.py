@@ -14,6 +14,10 @@ from urllib.parse import urlsplit
 from toolcrib.errors import InvalidDefinition
 from toolcrib.frozen import NOTHING
 from toolcrib.names import namespace
+from toolcrib.sources.mcp.auth.declared import Auth, secrets_of
+from toolcrib.sources.mcp.auth.issued import issued
+from toolcrib.sources.mcp.overrides import AS_LISTED, Overrides
+from toolcrib.sources.mcp.settings import USUAL, ServerSettings
 
 __all__ = ["McpServer", "Transport"]
 
@@ -36,7 +40,12 @@ class McpServer:
     `prefix` is the namespace of the exposed names: None means `<name>__`, `fs` means `fs__`, ""
     means none. `resources` adds the tools list_resources and read_resource. `required` marks a
     server that hosts wait for. `liveness` is seconds between two probes: None takes the source's,
-    0.0 turns them off.
+    0.0 turns them off. `tools` decides which of its tools are offered, under which names and in
+    which words. `settings` bounds its calls, listings and retries; `prompts` adds the tools
+    list_prompts and get_prompt; `per_session` gives each conversation a connection of its own.
+
+    `auth` (http only) is a credential that is fetched, renewed or kept; a fixed one may stand in
+    `headers` instead.
 
     Taken as it is: no `${…}` is expanded here. Raises `InvalidDefinition` (rules A9.1, A9.2).
     """
@@ -54,6 +63,11 @@ class McpServer:
     resources: bool = False
     required: bool = False
     liveness: float | None = None
+    tools: Overrides = AS_LISTED
+    settings: ServerSettings = USUAL
+    prompts: bool = False
+    per_session: bool = False
+    auth: Auth | None = None
 
     def __post_init__(self) -> None:
         for name, copied in (("args", tuple), ("env", dict), ("headers", dict)):
@@ -75,6 +89,7 @@ class McpServer:
         values = [*self.env.values(), *self.headers.values(), url.query, url.password or ""]
         # "Bearer x" and "key=x" are declared as one value, but a server repeats x alone.
         values += [part for value in values for part in re.split(r"[ =&]", value)]
+        values += (*secrets_of(self.auth), *issued())
         for secret in sorted(set(values), key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, MASK)
@@ -96,8 +111,10 @@ def _fault(server: McpServer) -> str:
 def _stdio_fault(server: McpServer) -> str:
     if not server.command.strip():
         return "transport stdio needs a command"
-    if forbidden := _given(server, "url", "headers", "http_timeout"):
+    if forbidden := _given(server, "url", "headers", "http_timeout", "auth"):
         return f"transport stdio takes no {forbidden}: use transport http, or remove it"
+    if wrong := [name for name in server.env if not name or "=" in name]:
+        return f"{wrong[0]!r} cannot be the name of an environment variable"
     texts = (server.command, server.cwd, *server.args, *server.env, *server.env.values())
     return "a NUL character cannot be handed to a process" if any("\0" in t for t in texts) else ""
 
@@ -114,6 +131,8 @@ def _http_fault(server: McpServer) -> str:
         usable = False
     if not usable:
         return "its url is not an http:// or https:// address"
+    if server.auth and any(name.lower() == "authorization" for name in server.headers):
+        return "it has both auth and an Authorization header: remove one"
     if server.http_timeout is not None and not 0 < server.http_timeout < float("inf"):
         return f"http_timeout {server.http_timeout!r} is not a number of seconds > 0"
     return ""

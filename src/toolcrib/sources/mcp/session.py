@@ -7,11 +7,16 @@ is in them is for `mirror` and `translate`. It knows the SDK's insides, so the v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from contextvars import Context
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, cast
+from typing import Any, Final, TypeAlias, cast
 
+import anyio
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskStatus
 from mcp import Client
@@ -19,27 +24,65 @@ from mcp.client._transport import Transport
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import (
     CallOptions,
+    DispatchContext,
     OnNotify,
     OnNotifyIntercept,
     OnRequest,
 )
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import CallToolResult, Implementation, InitializeResult
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    LOG_LEVEL_META_KEY,
+    CallToolResult,
+    ClientCapabilities,
+    Implementation,
+    InitializeResult,
+    JSONRPCNotification,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolcrib.sources.mcp.health import OnProgress
+from toolcrib.host import Ability, abilities_of
+from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
+from toolcrib.sources.mcp.questions import METHODS, capabilities
 
-__all__ = ["RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
+__all__ = ["Ears", "RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
+
+logger = logging.getLogger("toolcrib.mcp")
+
+Heard: TypeAlias = Callable[[str, Mapping[str, Any], Outgoing | None], None]
+"""Told each notification of the server: its method, its parameters, and the request on whose
+stream it came, where the transport knows."""
+
+Answer: TypeAlias = Callable[[str, Mapping[str, Any], Outgoing | None], Awaitable[dict[str, Any]]]
+"""Told each question in the same way. Gives the answer, or raises `MCPError`."""
+
+MAX_FAREWELLS: Final = 256
+FAREWELL: Final = 5.0
+"""How many cancellations may be on their way at once, and seconds each may take."""
 
 
 class UnsupportedVersion(Exception):
     """Server and SDK share no protocol version: no retry can mend that."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Who is told of what comes of itself: that nothing can come any more, what the server says,
+    and what it asks, which may be no more than `abilities`."""
+
+    ended: Callable[[], None]
+    heard: Heard
+    asked: Answer
+    abilities: frozenset[Ability] = frozenset()
+
+
 class RawSession(ClientSession):
     """A session whose requests return the answer as it came."""
+
+    ears: Ears
 
     @property
     def is_modern(self) -> bool:
@@ -51,17 +94,75 @@ class RawSession(ClientSession):
         method: str,
         params: dict[str, Any] | None = None,
         *,
-        on_progress: OnProgress | None = None,
+        going: Outgoing | None = None,
+        log_level: str = "",
     ) -> dict[str, Any]:
-        """The result of one request. Raises `MCPError` for an error and for a lost connection."""
+        """The result of one request. Raises `MCPError` for an error and for a lost connection.
+
+        `going` hears what the server says meanwhile. When we are cancelled the server is told so,
+        and nobody waits for that: one that hangs would keep its callers.
+        """
+        going = going or Outgoing()
         data: dict[str, Any] = {"method": method}
         if params is not None:
             data["params"] = params
+        if going.hears is not None:
+            meta = {**(params or {}).get("_meta", {}), "progressToken": going.id}
+            if log_level and self.is_modern:
+                meta[LOG_LEVEL_META_KEY] = log_level
+            data["params"] = {**(params or {}), "_meta": meta}
         options: CallOptions = {}
         self._stamp(data, options)
-        if on_progress is not None:
-            options["on_progress"] = on_progress
-        return await self._dispatcher.send_raw_request(method, data.get("params"), options)
+        if going.hears is not None and self.is_modern:
+            able = abilities_of(going.hears.caller.host)
+            data["params"]["_meta"][CLIENT_CAPABILITIES_META_KEY] = capabilities(able)
+        options["request_id"] = going.id
+        options["cancel_on_abandon"] = False
+        try:
+            return await self._dispatcher.send_raw_request(method, data.get("params"), options)
+        except asyncio.CancelledError:
+            self._say_farewell(going.id)
+            raise
+
+    _farewells = 0
+
+    def _say_farewell(self, id: int) -> None:
+        if self._task_group is not None and self._farewells < MAX_FAREWELLS:
+            self._farewells += 1
+            try:
+                self._task_group.start_soon(self._farewell, id)
+            except RuntimeError:  # the session has ended, and with it whatever was asked
+                self._farewells -= 1
+
+    async def _farewell(self, id: int) -> None:
+        try:
+            with anyio.move_on_after(FAREWELL):
+                cancelled = {"requestId": id, "reason": "the caller no longer waits"}
+                await self._dispatcher.notify("notifications/cancelled", cancelled)
+        finally:
+            self._farewells -= 1
+
+    def _build_capabilities(self, version: str) -> ClientCapabilities:
+        """What a legacy server may ask on this connection. A modern one is told with each call."""
+        return ClientCapabilities.model_validate(capabilities(self.ears.abilities))
+
+    async def _on_request(
+        self,
+        dctx: DispatchContext[TransportContext],
+        method: str,
+        params: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        is_connected = self._initialize_result is not None
+        if not is_connected or METHODS.get(method) not in self.ears.abilities:
+            return await super()._on_request(dctx, method, params)
+        asked = outgoing.get()
+        outgoing.set(None)  # what becomes of our answer on the wire is not what becomes of the call
+        return await self.ears.asked(method, params or {}, asked)
+
+    def _intercept_notification(self, method: str, params: Mapping[str, Any] | None) -> bool:
+        """Nothing is left to the SDK, which would begin a task for each notification."""
+        super()._intercept_notification(method, params)
+        return True
 
     def header_fault(self, name: str, schema: object) -> str | None:
         """Why the specification forbids offering a tool (its `x-mcp-header`), else None; a tool
@@ -84,9 +185,24 @@ class RawSession(ClientSession):
 
 
 class _Dispatcher(JSONRPCDispatcher[TransportContext]):
-    """Tells when its receive loop ends, whatever ended it: the SDK tells nobody."""
+    """Tells when its receive loop ends, whatever ended it: the SDK tells nobody. Tells every
+    notification as it comes, before the SDK looks at it."""
 
-    on_end: Callable[[], None] = staticmethod(lambda: None)
+    ears: Ears
+
+    def _dispatch_notification(
+        self,
+        msg: JSONRPCNotification,
+        metadata: MessageMetadata,
+        on_notify: OnNotify,
+        sender_ctx: Context | None,
+    ) -> None:
+        asked = None if sender_ctx is None else sender_ctx.get(outgoing)
+        try:
+            self.ears.heard(msg.method, msg.params or {}, asked)
+        except Exception:  # what one notification does must not end the connection
+            logger.exception("a notification of an MCP server could not be taken")
+        super()._dispatch_notification(msg, metadata, on_notify, sender_ctx)
 
     async def run(
         self,
@@ -99,29 +215,31 @@ class _Dispatcher(JSONRPCDispatcher[TransportContext]):
         try:
             await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
         finally:
-            self.on_end()
+            self.ears.ended()
 
 
 class RawClient(Client):
     """The SDK's client round a `RawSession`: it connects and negotiates, no more."""
 
-    on_end: Callable[[], None]
+    ears: Ears
 
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         read, write = await exit_stack.enter_async_context(cast("Transport", self.server))
         dispatcher = _Dispatcher(read, write)
-        dispatcher.on_end = self.on_end
-        return RawSession(dispatcher=dispatcher, client_info=self.client_info)
+        dispatcher.ears = self.ears
+        session = RawSession(dispatcher=dispatcher, client_info=self.client_info)
+        session.ears = self.ears
+        return session
 
     @property
     def raw(self) -> RawSession:
         return cast("RawSession", self.session)
 
 
-def raw_client(transport: Transport, mode: str, on_end: Callable[[], None]) -> RawClient:
-    """A client not yet entered. `on_end` is called once nothing can come back any more."""
+def raw_client(transport: Transport, mode: str, ears: Ears) -> RawClient:
+    """A client not yet entered."""
     client = RawClient(transport, mode=mode, cache=None, client_info=_who())
-    client.on_end = on_end
+    client.ears = ears
     return client
 
 

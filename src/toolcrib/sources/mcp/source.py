@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from toolcrib.errors import (
     ConfigurationError,
@@ -20,15 +18,12 @@ from toolcrib.errors import (
     NotReady,
     Problem,
 )
-from toolcrib.manifest import ManifestTool
+from toolcrib.frozen import NOTHING
+from toolcrib.host import Ability
 from toolcrib.sources.contract import Publish
-from toolcrib.sources.mcp.era import Era
-from toolcrib.sources.mcp.faults import Rejected
 from toolcrib.sources.mcp.health import Health, Pace
-from toolcrib.sources.mcp.keep import Keeper
-from toolcrib.sources.mcp.link import Link
-from toolcrib.sources.mcp.mirror import Mirror, Mirrored, Rejection, mirror
-from toolcrib.sources.mcp.remote_tools import remote_tool, resource_tools
+from toolcrib.sources.mcp.member import Member
+from toolcrib.sources.mcp.mirror import Rejection
 from toolcrib.sources.mcp.server import McpServer
 
 __all__ = ["McpSource"]
@@ -42,7 +37,10 @@ class McpSource:
     `liveness` is seconds between two probes of a server that names none (0.0: no probes);
     `first_backoff` doubles up to `max_backoff` between attempts; `connect_timeout` bounds each
     connecting, `list_timeout` each listing, `stop_timeout` each step of ending a process (its input
-    closed, SIGTERM, SIGKILL). All in seconds. Raises `InvalidDefinition` (A9.1).
+    closed, SIGTERM, SIGKILL). All in seconds. `unavailable` are servers that were declared and
+    cannot be configured here, with the reason: only told, in `health`. `abilities` is what the
+    hosts of sessions can be asked, beside what the assembly's own host can: servers before
+    2026-07-28 have to know it when they are connected to. Raises `InvalidDefinition` (A9.1).
     """
 
     def __init__(
@@ -56,12 +54,18 @@ class McpSource:
         connect_timeout: float = 30.0,
         list_timeout: float = 30.0,
         stop_timeout: float = 2.0,
+        unavailable: Mapping[str, str] = NOTHING,
+        abilities: Iterable[Ability] = (),
     ) -> None:
         self._name = name
         self.servers = tuple(sorted(servers, key=lambda server: server.name))
         times = (first_backoff, max_backoff, connect_timeout, list_timeout, stop_timeout)
-        _check(name, [server.name for server in self.servers], liveness, times)
+        self._unavailable = tuple(
+            Health(name, "given_up", reason, time.time()) for name, reason in unavailable.items()
+        )
+        _check(name, [s.name for s in self.servers] + [*unavailable], liveness, times)
         self._publish: Publish | None = None
+        self._listeners: tuple[Callable[[Health], object], ...] = ()
         self._closed = False
         pace = Pace(
             liveness=liveness,
@@ -72,12 +76,18 @@ class McpSource:
         )
         bounds = {"connect_timeout": connect_timeout, "grace": stop_timeout}
         self._members = [
-            _Member(server, pace, bounds, self._publish_all) for server in self.servers
+            Member(server, pace, bounds, self._publish_all, self._told) for server in self.servers
         ]
+        self.may_ask(frozenset(abilities))
 
     @property
     def name(self) -> str:
         return self._name
+
+    def may_ask(self, abilities: frozenset[Ability]) -> None:
+        """Has connections made from now on say that hosts can be asked this too."""
+        for member in self._members:
+            member.abilities |= abilities
 
     @property
     def rejected(self) -> tuple[Rejection, ...]:
@@ -86,7 +96,25 @@ class McpSource:
 
     def health(self) -> tuple[Health, ...]:
         """How each server is now, sorted by name."""
-        return tuple(replace(m.keeper.report(), tools=len(m.tools)) for m in self._members)
+        live = [member.report() for member in self._members]
+        return tuple(sorted((*live, *self._unavailable), key=lambda one: one.name))
+
+    def subscribe(self, listener: Callable[[Health], object]) -> Callable[[], None]:
+        """Has `listener` told how a server is, at each change of its state or reason, in the
+        source's loop; it must return at once. Returns what ends that."""
+        self._listeners = (*self._listeners, listener)
+
+        def unsubscribe() -> None:
+            self._listeners = tuple(one for one in self._listeners if one is not listener)
+
+        return unsubscribe
+
+    def _told(self, health: Health) -> None:
+        for listener in self._listeners:
+            try:
+                listener(health)
+            except Exception:  # whoever listens is not part of the supervision
+                logger.exception("%r failed to take note of a server's health", listener)
 
     async def open(self, publish: Publish) -> None:
         """Connects to every server at once and returns when each first attempt has ended; one that
@@ -122,7 +150,7 @@ class McpSource:
     async def close(self) -> None:
         """Ends every connection, process and retry; safe twice, and after a failed `open`."""
         self._closed = True
-        await asyncio.gather(*(member.keeper.close() for member in self._members))
+        await asyncio.gather(*(member.close() for member in self._members))
 
     def _publish_all(self) -> None:
         """Publishes what every server offers, in the order of their names (T-A21). Raises
@@ -141,63 +169,6 @@ class McpSource:
         self._publish([tool for member in self._members for tool in member.tools.values()])
 
 
-class _Member:
-    """One server of the source: its supervision and the tools it has published."""
-
-    def __init__(
-        self,
-        server: McpServer,
-        pace: Pace,
-        bounds: Mapping[str, float],
-        publish: Callable[[], None],
-    ) -> None:
-        self.server = server
-        self.tools: dict[str, ManifestTool[Any]] = {}
-        self.rejected: tuple[Rejection, ...] = ()
-        self._publish = publish
-        self._known: dict[str, tuple[Mirrored, ManifestTool[Any]]] = {}
-        if server.liveness is not None:
-            pace = replace(pace, liveness=server.liveness)
-        make = partial(Link, server, Era(bounds["connect_timeout"]), **bounds)
-        self.keeper = Keeper(server.name, make, self._use, pace, server.masked)
-        self._resources = resource_tools(self.keeper, server) if server.resources else []
-
-    async def _use(self, link: Link) -> None:
-        """Lists a fresh connection's tools and publishes them; a list that fails leaves what was
-        published (A10.9)."""
-        listed = await link.tools()
-        found = mirror(self.server.name, self.server.namespace, listed, link.header_fault)
-        before = self.tools
-        self.tools = self._tools(found)
-        try:
-            self._publish()
-        except Conflict as error:
-            self.tools = before
-            raise Rejected(str(error)) from error
-        if found.rejected != self.rejected:
-            self.rejected = found.rejected
-            for one in found.rejected:
-                logger.warning(
-                    "MCP server %r: tool %r is left out: %s", one.server, one.tool, one.reason
-                )
-
-    def _tools(self, found: Mirror) -> dict[str, ManifestTool[Any]]:
-        """The tools of a list. One that did not change stays the same object, so that the registry
-        leaves it alone."""
-        known, self._known = self._known, {}
-        for mirrored in found.tools:
-            before = known.get(mirrored.definition.name)
-            self._known[mirrored.definition.name] = (
-                before
-                if before is not None and before[0] == mirrored
-                else (mirrored, remote_tool(self.keeper, mirrored))
-            )
-        tools = {name: tool for name, (_, tool) in self._known.items()}
-        for tool in self._resources:
-            tools.setdefault(tool.definition.name, tool)
-        return tools
-
-
 def _check(source: str, names: list[str], liveness: float, times: tuple[float, ...]) -> None:
     if not source.strip():
         raise InvalidDefinition("an MCP source needs a name: it is blank")
@@ -212,7 +183,7 @@ def _check(source: str, names: list[str], liveness: float, times: tuple[float, .
             raise InvalidDefinition(f"{seconds!r} is not a number of seconds > 0")
 
 
-def _raise_given_up(members: Iterable[_Member]) -> None:
+def _raise_given_up(members: Iterable[Member]) -> None:
     problems = [
         Problem(f"MCP server {m.server.name!r}: {m.keeper.health.reason}")
         for m in members

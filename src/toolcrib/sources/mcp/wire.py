@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, cast
@@ -20,6 +20,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from toolcrib.sources.mcp.auth.flow import authorizing
 from toolcrib.sources.mcp.outgoing import outgoing
 from toolcrib.sources.mcp.process import MAX_LINE, ServerProcess
 from toolcrib.sources.mcp.server import McpServer
@@ -27,6 +28,9 @@ from toolcrib.sources.mcp.server import McpServer
 __all__ = ["HttpWatch", "http_streams", "process_streams"]
 
 logger = logging.getLogger("toolcrib.mcp")
+
+CANCELLING = 1.0
+"""Seconds that a server has to take a cancellation."""
 
 HTTP_TIMEOUT = 30.0
 HTTP_READ_TIMEOUT = 3600.0
@@ -81,8 +85,9 @@ class _Outgoing(_Stream):
 
     async def send(self, item: SessionMessage, /) -> None:
         line = item.message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
-        if getattr(item.message, "method", "") != "notifications/cancelled":
-            # A cancellation is sent while its caller is being cancelled: it must not wait.
+        if getattr(item.message, "method", "") == "notifications/cancelled":
+            await self._wait_a_little()
+        else:
             await self._process.wait_writable()
         if self._closed:
             raise anyio.ClosedResourceError
@@ -92,6 +97,14 @@ class _Outgoing(_Stream):
             raise anyio.BrokenResourceError from None
         if (request := outgoing.get()) is not None:
             request.sent = True
+
+    async def _wait_a_little(self) -> None:
+        """A cancellation may be sent while its caller is being cancelled. Whoever does not read
+        cannot be told, and what is meant for them must not fill the memory."""
+        with anyio.move_on_after(CANCELLING) as scope:
+            await self._process.wait_writable()
+        if scope.cancelled_caught:
+            raise anyio.BrokenResourceError
 
 
 def parsed(line: bytes) -> SessionMessage | None:
@@ -128,9 +141,11 @@ async def process_streams(
 
 
 class HttpWatch:
-    """Sees each request and answer of one HTTP connection."""
+    """Sees each request and answer of one HTTP connection. `on_refusal` is told why no request will
+    be accepted on it any more."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_refusal: Callable[[str], None]) -> None:
+        self.on_refusal = on_refusal
         self.last_status = 0
 
     async def on_request(self, request: httpx2.Request) -> None:
@@ -153,15 +168,14 @@ class HttpWatch:
 async def http_streams(server: McpServer, watch: HttpWatch) -> AsyncGenerator[Any]:
     """The streams to an HTTP endpoint, through the SDK's own client factory (a self-made client's
     5 s time-out would end every slow call)."""
-    bound = server.http_timeout or HTTP_TIMEOUT
-    http = create_mcp_http_client(
-        headers=dict(server.headers), timeout=httpx2.Timeout(bound, read=HTTP_READ_TIMEOUT)
-    )
-    http.event_hooks = {"request": [watch.on_request], "response": [watch.on_response]}
-    async with (
-        http,
-        streamable_http_client(
-            server.url, http_client=http, max_sse_event_size=MAX_LINE
-        ) as streams,
-    ):
-        yield streams
+    timeout = httpx2.Timeout(server.http_timeout or HTTP_TIMEOUT, read=HTTP_READ_TIMEOUT)
+    async with authorizing(server.name, server.url, server.auth, watch.on_refusal) as auth:
+        http = create_mcp_http_client(headers=dict(server.headers), timeout=timeout, auth=auth)
+        http.event_hooks = {"request": [watch.on_request], "response": [watch.on_response]}
+        async with (
+            http,
+            streamable_http_client(
+                server.url, http_client=http, max_sse_event_size=MAX_LINE
+            ) as streams,
+        ):
+            yield streams

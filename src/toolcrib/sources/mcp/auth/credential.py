@@ -1,0 +1,91 @@
+"""What one connection shows for itself, and how that is renewed: the contract, and plain tokens."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import Protocol
+
+import httpx2
+
+from toolcrib.sources.mcp.auth.declared import Bearer
+from toolcrib.sources.mcp.auth.issued import note
+
+__all__ = ["BearerCredential", "Credential"]
+
+logger = logging.getLogger("toolcrib.mcp")
+
+
+class Credential(Protocol):
+    """The credential of one connection. `problem` says why there is none that the server takes, in
+    words that can follow "MCP server 'x' is not available: "; empty: no retry can mend that.
+    `is_final`: somebody was asked and it came to nothing, they are not to be asked on and on."""
+
+    problem: str
+    is_final: bool
+
+    async def token(self) -> str | None:
+        """The token for a request; None: none yet."""
+        ...
+
+    async def renewed(
+        self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
+    ) -> str | None:
+        """A token to try instead of `used`, which `challenge` refused; None: the refusal stands."""
+        ...
+
+    def taken(self) -> None:
+        """The server accepted the token."""
+        ...
+
+    def refused(self) -> None:
+        """The server refused a token that was just renewed."""
+        ...
+
+
+class BearerCredential:
+    """A token somebody else looks after: read when the connection begins, and when it is refused
+    once more."""
+
+    def __init__(self, declared: Bearer) -> None:
+        self._declared = declared
+        self._token: str | None = None
+        self._is_read = False
+        self.problem = ""
+        self.is_final = False
+
+    async def token(self) -> str | None:
+        if not self._is_read:
+            self._token, self._is_read = await self._read(), True
+        return self._token
+
+    async def renewed(
+        self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
+    ) -> str | None:
+        if challenge.status_code != 401 or isinstance(self._declared.token, str):
+            return None
+        self._token = await self._read()
+        if self._token is not None and self._token != used:
+            return self._token
+        self.refused()
+        return None
+
+    def taken(self) -> None:
+        self.problem = ""
+
+    def refused(self) -> None:
+        self.problem = self.problem or "its bearer token is refused: a new one is needed"
+
+    async def _read(self) -> str | None:
+        given = self._declared.token
+        if isinstance(given, str):
+            return given
+        try:
+            found = given()
+            token = await found if inspect.isawaitable(found) else found
+        except Exception as error:
+            logger.exception("a provider of bearer tokens failed")
+            self.problem = f"its provider of tokens failed: {type(error).__name__}"
+            return None
+        note((token,))
+        return token

@@ -1,0 +1,328 @@
+"""`toolcrib import`: another client's file as a deployment file, less its secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolcrib.deploy import loads
+from toolcrib.deploy.clients import Imported, imported, read_client_file, usable
+from toolcrib.errors import ConfigurationError
+from toolcrib.sources.mcp import McpServer
+
+SECRETS = ("ghp_0123456789abcdef", "hunter2hunter2", "sk-ant-12345678", "pw-of-db", "QUERYKEY1")
+
+
+def written(folder: Path, content: Any, name: str = ".mcp.json") -> Path:
+    file = folder / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content) if not isinstance(content, str) else content)
+    return file
+
+
+def of(file: Path) -> Imported:
+    return imported(read_client_file(file), {"HOME": "/home/u"})
+
+
+def read_back(text: str, environ: Mapping[str, str]) -> dict[str, McpServer]:
+    """The servers of the deployment file `text`."""
+    deployment = loads(text, environ, base=Path("/elsewhere"))
+    assert deployment.assemblies == ("tools",)
+    found: Any = deployment.resources[0].settings
+    return {one.name: one for one in found.servers}
+
+
+def server(folder: Path, declared: Any, environ: Mapping[str, str]) -> McpServer:
+    text = of(written(folder, {"mcpServers": {"s": declared}})).text
+    return read_back(text, {"HOME": "/home/u", **environ})["s"]
+
+
+def variables(text: str) -> set[str]:
+    return set(re.findall(r"\$\{env:(\w+)", text.partition("resources:")[2]))
+
+
+FULL = {
+    "mcpServers": {
+        "github": {
+            "command": "npx",
+            "args": [
+                "-y",
+                "@modelcontextprotocol/server-github@2025.4.8",
+                "--token",
+                SECRETS[0],
+                f"--api-key={SECRETS[2]}",
+                "--header",
+                f"Authorization: Bearer {SECRETS[1]}",
+                f"postgresql://app:{SECRETS[3]}@db.example.com/main",
+            ],
+            "env": {
+                "GITHUB_TOKEN": SECRETS[0],
+                "LOG_LEVEL": "debug",
+                "PORT": "8080",
+                "OTHER": "${OTHER_TOKEN}",
+                "MODE": "${MODE:-fast}",
+                "RISKY": f"${{RISKY:-{SECRETS[2]}}}",
+            },
+            "alwaysAllow": ["x"],
+        },
+        "web": {
+            "type": "http",
+            "url": f"https://mcp.example.com/mcp?key={SECRETS[4]}&v=1",
+            "headers": {
+                "Authorization": f"Bearer {SECRETS[1]}",
+                "X-Api-Key": "Bearer ${WEB_TOKEN}",
+                "Accept": "application/json",
+            },
+        },
+        "docker": {"command": "docker", "args": ["run", "-e", f"PW={SECRETS[3]}", "-e", "DEBUG=1"]},
+        "old": {"type": "sse", "url": "https://example.com/sse"},
+        "off": {"command": "x", "disabled": True},
+    }
+}
+
+
+def test_no_secret_of_the_file_is_printed_and_every_one_has_its_variable(tmp_path: Path) -> None:
+    found = of(written(tmp_path, FULL))
+    everything = repr(found) + found.text + "".join(found.notes)
+    assert not [secret for secret in SECRETS if secret in everything]
+    assert variables(found.text) == {
+        "GITHUB_TOKEN",
+        "GITHUB_API_KEY",
+        "GITHUB_AUTHORIZATION",
+        "GITHUB_USER",
+        "OTHER_TOKEN",
+        "MODE",
+        "RISKY",
+        "WEB_KEY",
+        "WEB_AUTHORIZATION",
+        "WEB_TOKEN",
+        "DOCKER_PW",
+    }
+    assert "LOG_LEVEL: debug" in found.text
+    assert '"8080"' in found.text
+
+
+def test_with_the_variables_set_the_file_means_what_it_meant(tmp_path: Path) -> None:
+    environ = {
+        "HOME": "/home/u",
+        "GITHUB_TOKEN": SECRETS[0],
+        "GITHUB_API_KEY": SECRETS[2],
+        "GITHUB_AUTHORIZATION": SECRETS[1],
+        "GITHUB_USER": f"app:{SECRETS[3]}",
+        "OTHER_TOKEN": "o",
+        "RISKY": "r",
+        "WEB_KEY": SECRETS[4],
+        "WEB_AUTHORIZATION": SECRETS[1],
+        "WEB_TOKEN": "w",
+        "DOCKER_PW": SECRETS[3],
+    }
+    file = written(tmp_path, FULL)
+    meant, unavailable = usable(read_client_file(file), environ, {})
+    assert list(unavailable) == ["old"]
+    assert read_back(of(file).text, environ) == {one.name: one for one in meant}
+
+
+def test_what_was_left_out_and_changed_is_said_in_comments(tmp_path: Path) -> None:
+    found = of(written(tmp_path, FULL))
+    head = found.text.partition("resources:")[0].splitlines()
+    assert all(line.startswith("# ") for line in head)
+    comments = "\n".join(head)
+    assert f"from {tmp_path}/.mcp.json (claude)" in comments
+    assert "left out: 'old':" in comments and "sse is deprecated" in comments
+    assert "left out: 'off': disabled in its client" in comments
+    assert "'alwaysAllow' is left out: approvals are not taken over" in comments
+    assert "# its value stood in the file: set the variable" in found.text
+    assert "# its default is left out, it may be a secret" in found.text
+    assert found.servers == ("github", "web", "docker")
+
+
+VSCODE = """{
+  // what people are asked for
+  "inputs": [
+    {"id": "api-key", "type": "promptString", "description": "The key of X", "password": true},
+    {"id": "mode", "type": "pickString", "options": ["a"], "default": "a"},
+  ],
+  "servers": {
+    "x": {
+      "command": "${workspaceFolder}/bin/x",
+      "args": ["--home", "${userHome}/x", "--mode=${input:mode}"],
+      "envFile": "${workspaceFolder}/.env",
+      "env": {"KEY": "${input:api-key}", "HOST": "${env:HOST}", "PORT": 8080},
+      "gallery": true,
+    },
+  },
+  "sandbox": {},
+}"""
+
+
+def test_a_file_of_vs_code_with_inputs_places_and_an_env_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"DB_PASSWORD={SECRETS[1]}\nKEY=overruled\n")
+    found = of(written(tmp_path, VSCODE, ".vscode/mcp.json"))
+    assert SECRETS[1] not in found.text
+    assert "(vscode)" in found.text
+    assert 'DB_PASSWORD: "${env:DB_PASSWORD}"  # from its envFile: set the variable' in found.text
+    assert 'KEY: "${env:API_KEY}"  # was asked for (The key of X): set the variable' in found.text
+    assert "'sandbox' is left out" in found.text and "'gallery' is left out" in found.text
+    environ = {"HOME": "/home/u", "API_KEY": "k", "HOST": "h", "DB_PASSWORD": "p"}
+    one = read_back(found.text, environ)["x"]
+    assert (one.command, one.cwd) == (f"{tmp_path}/bin/x", str(tmp_path))
+    assert one.args == ("--home", "/home/u/x", "--mode=a")
+    assert one.env == {"DB_PASSWORD": "p", "KEY": "k", "HOST": "h", "PORT": "8080"}
+
+
+def test_an_env_file_that_is_missing_is_noted(tmp_path: Path) -> None:
+    content = {"servers": {"x": {"command": "x", "envFile": "none.env"}}}
+    found = of(written(tmp_path, content, ".vscode/mcp.json"))
+    assert found.servers == ("x",)
+    assert any("none.env: cannot be read" in note for note in found.notes)
+
+
+def test_a_windows_wrapper_is_noted(tmp_path: Path) -> None:
+    content = {"mcpServers": {"x": {"command": "cmd", "args": ["/c", "npx", "-y", "pkg"]}}}
+    (note,) = of(written(tmp_path, content)).notes
+    assert "mcpServers.x.command: a Windows wrapper (cmd /c …)" in note
+
+
+def test_variables_are_told_apart_by_value(tmp_path: Path) -> None:
+    servers = {
+        "a": {"command": "x", "env": {"TOKEN": "same-secret"}},
+        "b": {"command": "x", "env": {"TOKEN": "same-secret"}},
+        "c": {"command": "x", "env": {"TOKEN": "another-one"}},
+        "d": {"command": "x", "env": {"KEY": "${D_TOKEN}", "TOKEN": "third"}},
+    }
+    text = of(written(tmp_path, {"mcpServers": servers})).text
+    environ = {"TOKEN": "1", "C_TOKEN": "2", "D_TOKEN": "3", "D_TOKEN_2": "4"}
+    found = read_back(text, environ)
+    assert [found[name].env["TOKEN"] for name in "abcd"] == ["1", "1", "2", "4"]
+
+
+def test_a_dollar_before_a_reference_has_no_words_of_ours(tmp_path: Path) -> None:
+    servers = {"a": {"command": "x", "args": ["$${X}"]}, "b": {"command": "x", "args": ["$X"]}}
+    found = of(written(tmp_path, {"mcpServers": servers}))
+    assert found.servers == ("b",)
+    assert "a $ right before a reference" in found.left_out[0].reason
+    assert read_back(found.text, {})["b"].args == ("$X",)
+
+
+def test_a_file_of_which_nothing_is_left_is_refused_with_every_reason(tmp_path: Path) -> None:
+    servers = {"a": {"type": "sse", "url": "http://h"}, "b": {"command": "x", "disabled": True}}
+    with pytest.raises(ConfigurationError) as caught:
+        of(written(tmp_path, {"mcpServers": servers}))
+    first, *others = map(str, caught.value.problems)
+    assert first.endswith(".mcp.json: no MCP server that could be imported")
+    assert len(others) == 2
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "-y",
+        "@scope/server-sequential-thinking@1.2.3",
+        "/Users/joe/Library/Application Support/x",
+        "https://mcp.example.com/v1/mcp",
+        "git+https://github.com/acme/tools.git@v2.1.0",
+        "--port=8080",
+        "8080:80",
+        "KEY: ",
+        "host:path",
+        "--directory",
+        "mcp-server-git",
+        "",
+        "null",
+        "yes",
+        "- x: y # z",
+        "{a: [b]}",
+        "\u2028\x7f\ufeff\t'\"\\",
+        "😀",
+    ],
+)
+def test_what_is_no_secret_stays_as_it_is(tmp_path: Path, argument: str) -> None:
+    assert server(tmp_path, {"command": "x", "args": [argument]}, {}).args == (argument,)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--password", "tiny"],
+        ["--auth-token=tiny"],
+        ["API_SECRET=tiny"],
+        ["--header", "X-Api-Key: tiny"],
+        ["-e", "ANYTHING=tiny"],
+        ["-u", "joe:tiny"],
+        ["-p", "tiny"],
+        ["Server=db;User=joe;Password=tiny;Encrypt=yes"],
+        ['{"apiKey": "tiny", "mode": "fast"}'],
+        ["mysql://root:tiny@localhost/x"],
+        ["https://h/mcp?k=tiny"],
+        ["https://h/api/s/ZDk4NzY1NDMyMWFiY2RlZg/mcp"],
+        ["7f9c24e8b1a04d6f93c5"],
+        ["AbCdEfGhIjKlMnOpQrStUvWx"],
+        ["github_pat_abcdef"],
+        ["eyJhbGciOi.eyJzdWIiOi"],
+    ],
+)
+def test_what_may_be_a_secret_becomes_a_variable(tmp_path: Path, arguments: list[str]) -> None:
+    text = of(written(tmp_path, {"mcpServers": {"s": {"command": "x", "args": arguments}}})).text
+    assert variables(text)
+    body = text.partition("resources:")[2]
+    secret = re.compile("tiny|ZDk4|7f9c|AbCd|github_pat|eyJ")
+    assert not secret.search(body)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.text("abcXYZ019-_.+=!", min_size=8, max_size=40))
+def test_a_value_that_is_a_secret_by_its_place_is_printed_nowhere(
+    tmp_path: Path, secret: str
+) -> None:
+    secret = f"q{secret}q"  # not part of any word of the file
+    stdio = {"command": "x", "args": ["run", secret, f"<{secret}>"], "env": {"ANY": secret}}
+    http = {"url": f"https://h/?any={secret}", "headers": {"X-Any": secret}}
+    flags = {"command": "x", "args": ["--token", secret, f"--api-key={secret}"]}
+    servers = {"a": stdio, "b": http, "c": flags}
+    found = of(written(tmp_path, {"mcpServers": servers}))
+    assert secret not in found.text + repr(found.notes)
+
+
+WILD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+REFS = st.sampled_from(["${A}", "${B:-d}", '${C:-it\'s "x" #1: y}', "$", "#", ": "])
+TEXT = st.lists(WILD | REFS, min_size=1, max_size=3).map("".join)
+
+
+class Anything(dict[str, str]):
+    """An environment in which every variable is set, to its own name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return f"<{name}>" if name != "HOME" else "/home/u"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    name=WILD.filter(str.strip),
+    args=st.lists(TEXT, max_size=3),
+    env=st.dictionaries(WILD.filter(lambda k: k and "=" not in k), TEXT, max_size=2),
+)
+def test_whatever_is_imported_can_be_loaded(
+    tmp_path: Path, name: str, args: list[str], env: dict[str, str]
+) -> None:
+    file = written(tmp_path, {"mcpServers": {name: {"command": "x", "args": args, "env": env}}})
+    read = read_client_file(file)
+    try:
+        text = imported(read, {}).text
+    except ConfigurationError:
+        return  # a reference that Claude Code does not know, or one we have no words for
+    found = read_back(text, Anything())[name]
+    assert len(found.args) == len(args)
+    assert found.env.keys() == env.keys()
+    for given_text, arrived in zip(args, found.args, strict=True):
+        if "$" not in given_text and not re.search("<[A-Z0-9_]+>", arrived):
+            assert arrived == given_text
