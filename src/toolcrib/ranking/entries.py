@@ -19,6 +19,7 @@ __all__ = ["Entries", "Entry", "in_order"]
 
 _NAME = FIELDS.index("name")
 _SOURCE = FIELDS.index("source")
+_GONE = Traits((), "", "")
 _Owners: TypeAlias = dict[str, dict[int, None]]
 
 
@@ -52,7 +53,7 @@ class Entries:
 
     def __init__(self, engine: Engine) -> None:
         self.numbers: dict[str, int] = {}
-        self.traits: dict[int, Traits] = {}
+        self.traits: list[Traits] = []
         self.name_weights = NameWeights(self.traits, engine.rarities)
         self._entries: dict[int, Entry] = {}
         self._by_name: _Owners = {}
@@ -85,6 +86,7 @@ class Entries:
         )
         self.name_weights.clear()
         self._entries[number] = entry
+        self.traits += [_GONE] * (number + 1 - len(self.traits))
         self.traits[number] = traits
         self.numbers[document.key] = number
         for owners, names in self._places(entry):
@@ -95,7 +97,8 @@ class Entries:
         """Takes a document out again."""
         self.name_weights.clear()
         entry = self._entries.pop(number)
-        del self.numbers[entry.key], self.traits[number]
+        del self.numbers[entry.key]
+        self.traits[number] = _GONE
         for owners, names in self._places(entry):
             for name in names:
                 del owners[name][number]

@@ -77,7 +77,7 @@ class Gainer:
         self,
         scores: Mapping[int, float],
         most: int,
-        traits: Mapping[int, Traits],
+        traits: Sequence[Traits],
         name_weights: Mapping[int, float],
     ) -> dict[int, float]:
         """`scores` with gains, from the highest on until no gain can lift the next one into the
@@ -119,7 +119,7 @@ class NameWeights(dict[int, float]):
 
     __slots__ = ("_rarities", "_traits")
 
-    def __init__(self, traits: Mapping[int, Traits], rarities: Mapping[str, float]) -> None:
+    def __init__(self, traits: Sequence[Traits], rarities: Mapping[str, float]) -> None:
         super().__init__()
         self._traits = traits
         self._rarities = rarities
