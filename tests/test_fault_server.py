@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,7 +155,7 @@ async def test_over_http_it_keeps_its_address_over_restarts_and_stops_for_sure()
     assert not os.path.exists(home)
 
 
-def test_over_http_it_ends_with_whoever_started_it() -> None:
+def test_over_http_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     code = (
         "import asyncio; from toolcrib.testing import FaultServer\n"
         "async def main():\n"
@@ -162,7 +163,9 @@ def test_over_http_it_ends_with_whoever_started_it() -> None:
         "    print(*server.starts, flush=True); await asyncio.sleep(60)\n"
         "asyncio.run(main())"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as one:
+    start = [sys.executable, "-c", code]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}  # whoever is killed does not clear up
+    with subprocess.Popen(start, stdout=subprocess.PIPE, text=True, env=env) as one:
         assert one.stdout is not None
         child = int(one.stdout.readline())
         one.send_signal(signal.SIGKILL)

@@ -38,7 +38,7 @@ from servers.support import until
 from toolcrib.policy import Policies, Policy
 
 DEATHS = [("crash_before", 0), ("crash_during", 1), ("crash_midway", 1)]
-SHORT = {"call_timeout": 0.2}
+SHORT = {"call_timeout": 0.12}
 
 
 @cells()
@@ -104,7 +104,7 @@ async def test_MC01_a_call_that_is_never_answered_ends_and_the_session_survives(
 @cells()
 async def test_MC01_calls_overtake_one_that_is_late(cell: Cell):
     async with serving(cell) as (faulty, host):
-        faulty.misbehave("late=0.3*1")
+        faulty.misbehave("late=0.2*1")
         slow = asyncio.create_task(host.call("faulty__echo", text="slow"))
         await until(lambda: faulty.heard("tools/call"))
         assert str(await host.call("faulty__echo", text="fast")) == "fast"

@@ -26,12 +26,10 @@ from servers.support import BOUND, alive, hosting, source, until, with_token
 from toolcrib.sources.mcp import McpServer
 from toolcrib.testing.fault_server import command
 
-FOR_LONG = {"first_backoff": 60.0, "max_backoff": 60.0, "stop_timeout": 0.2}
-
 
 @cells()
 async def test_a_slow_start_and_a_flood_on_stderr_do_no_harm(cell: Cell):
-    async with serving(cell, "slow_start=0.3", "stderr_flood=300000") as (_, host):
+    async with serving(cell, "slow_start=0.15", "stderr_flood=300000") as (_, host):
         assert str(await host.call("faulty__echo", text="fine")) == "fine"
         assert health(host).attempts == 1
         if cell[0] == "stdio":

@@ -153,8 +153,8 @@ async def test_A9_5_headers_go_with_every_request_and_into_no_log(
 
 @cells(HTTP)
 async def test_A9_5_the_time_out_of_http_does_not_end_an_answer_that_takes_longer(cell: Cell):
-    async with serving(cell, http_timeout=0.2) as (_, host):
-        assert str(await host.call("faulty__slow", seconds=0.5)) == "awake"
+    async with serving(cell, http_timeout=0.1) as (_, host):
+        assert str(await host.call("faulty__slow", seconds=0.3)) == "awake"
 
 
 @cells(LEGACY_HTTP)

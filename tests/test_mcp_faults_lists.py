@@ -30,7 +30,7 @@ async def test_MC11_an_endless_list_ends_with_a_warning_and_no_duplicates(
 
 @cells()
 async def test_MC11_ever_new_pages_end_at_the_cap_or_in_time(cell: Cell):
-    bounds = {"list_timeout": 0.5, "first_backoff": 60.0, "max_backoff": 60.0}
+    bounds = {"list_timeout": 0.25, "first_backoff": 60.0, "max_backoff": 60.0}
     async with serving(cell, "endless=distinct", bounds=bounds) as (server, host):
         assert health(host).state in ("ready", "degraded")
         assert len(server.heard("tools/list")) <= 1001
@@ -95,7 +95,7 @@ async def test_MC13_a_storm_of_changes_costs_few_readings_and_the_newest_list_wi
 @cells()
 async def test_MC13_a_change_told_after_each_listing_is_not_read_in_a_loop(cell: Cell):
     async with serving(cell, "storm=1@tools/list") as (server, host):
-        assert str(await host.call("faulty__slow", seconds=0.4)) == "awake"
+        assert str(await host.call("faulty__slow", seconds=0.25)) == "awake"
         assert len(server.heard("tools/list")) <= 9
         assert health(host).state == "ready"
 

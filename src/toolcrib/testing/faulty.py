@@ -124,9 +124,9 @@ class FaultServer:
         pid = self.starts[-1]
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        while self.transport == "http" and self._pid != pid:
-            self._pid = (await self._told())["pid"]
         if self.transport == "http":
+            while self._pid != pid:  # starts that nobody asked for, after deaths of its own
+                self._pid = (await self._told())["pid"]
             self._pid = (await self._told())["pid"]
 
     async def start(self) -> None:

@@ -10,7 +10,6 @@ faults are kept in memory, and nothing is written.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -98,6 +97,8 @@ class Home:
             if not self._directory:
                 yield
                 return
+            import fcntl  # not on Windows, where the rest of `toolcrib.testing` is of use
+
             with open(self._path("lock"), "w") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 yield
