@@ -26,6 +26,8 @@ SERVER = str(Path(__file__).parent / "ledger_server.py")
 CALL_BOUND = 40.0
 """Seconds any call may take: connecting again included, nothing here should come near it."""
 READY_BOUND = 120.0
+PACE = 0.2
+"""Seconds between two kills: each server dies about every four seconds."""
 TYPED = {"not_available", "outcome_unknown", "timeout", "cancelled", "limited"}
 
 
@@ -111,7 +113,7 @@ class Chaos:
     async def killer(self, kills: int) -> None:
         dice, done = random.Random(0), 0
         while done < kills:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(PACE)
             ready = [one for one in self.servers if self.since_ready(one) < float("inf")]
             if ready:
                 done += dice.choice(ready).kill()

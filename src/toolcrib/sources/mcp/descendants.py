@@ -8,6 +8,7 @@ that uses toolcrib itself hands our mark on beside its own.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 from typing import Final
@@ -27,6 +28,12 @@ MAX_ENVIRONMENT: Final = 1 << 20
 MAX_ROUNDS: Final = 4
 """Whoever starts processes while they are being ended is met again; not for ever."""
 
+LEAST_ROUNDS: Final = 2
+"""Who is just being replaced by another program has no environment to read for a moment."""
+
+LAST_BREATH: Final = 50
+"""Milliseconds a killed process has to be gone: nearly always it takes less than one."""
+
 
 def handed_on(mark: str) -> str:
     """The value of the variable for a process that gets `mark`: after those that we have."""
@@ -44,10 +51,10 @@ def end_marked(mark: str, root: int = 0) -> int:
     if not sys.platform.startswith("linux"):
         return 0
     ended = 0
-    for _ in range(MAX_ROUNDS):
+    for turn in range(1, MAX_ROUNDS + 1):
         found = [pid for pid in marked(mark, root) if _kill(pid, mark)]
         ended += len(found)
-        if not found:
+        if not found and turn >= LEAST_ROUNDS:
             break
     return ended
 
@@ -83,6 +90,9 @@ def _kill(pid: int, mark: str) -> bool:
         if not _has(pid, mark):
             return False
         signal.pidfd_send_signal(held, signal.SIGKILL)
+        end = select.poll()
+        end.register(held, select.POLLIN)
+        end.poll(LAST_BREATH)
     except OSError:
         return False
     finally:
