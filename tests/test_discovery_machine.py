@@ -798,6 +798,10 @@ def test_A4_to_A7_sessions_are_the_models_after_every_step_of_random_histories(
         print(f"\n{done} steps: {dict(seen)}")
 
 
+def test_a_history_that_once_told_of_a_tool_that_had_left_the_pool_as_waiting() -> None:
+    assert histories(30_000_277, 160)[0] >= 160
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("first", [10_000_000 * at for at in range(1, 11)])
 def test_A4_to_A7_soak(first: int, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,6 +74,7 @@ class Session:
         self._call_ids = itertools.count(1)
         self._static: tuple[int, tuple[str, ...]] = (-1, ())
         self._sent = Sent((), (), dynamic=dynamic)
+        self._sent_view: View | None = None
         self._led: dict[str, str] = {}  # tools in the pool → the query that led to them, until used
 
     @property
@@ -203,9 +204,9 @@ class Session:
         before, view = self._sent, self._view.sending(names, catalog)
         if self.dynamic is not None and self.dynamic.discovery.evict == "never-in-turn":
             view = view.holding(names)
-        is_same = view is self._view and before.names == names
+        is_same = view is self._sent_view and before.names == names
         definitions = before.definitions if is_same else catalog.select(names)
-        self._view = view
+        self._view = self._sent_view = view
         pooled = before.pooled if is_same else self._usable(view.pool.tools, catalog)
         self._sent = Sent(
             names, definitions, before.definitions, pooled, view.admitted, self.dynamic
