@@ -31,11 +31,9 @@ from toolcrib.opening import OWN, Item, Opening, sources_of
 from toolcrib.output import Delivery
 from toolcrib.policy import Policies, Policy
 from toolcrib.principal import LOCAL, Principal
-from toolcrib.ranking.fields import document_of
-from toolcrib.ranking.index import Index
-from toolcrib.ranking.ranker import Closes, Ranker
+from toolcrib.ranking.ranker import Ranker
 from toolcrib.redact import Redactor
-from toolcrib.registry import Change, Registry
+from toolcrib.registry import Registry
 from toolcrib.session import Session
 
 if TYPE_CHECKING:
@@ -86,9 +84,7 @@ class Assembly:
         self.executor = Executor(
             self.registry, middlewares, delivery=Delivery(spill, redactor), host=host
         )
-        self._ranker: Ranker | None = None
-        self._is_followed = False
-        self._lookup = Lookup(self.registry, lambda: self.ranker)
+        self._lookup = Lookup(self.registry, None if dynamic is None else dynamic.ranker)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._call_ids = itertools.count(1)
         self._closed = False
@@ -145,8 +141,7 @@ class Assembly:
         await self._sources.close()
         self.registry.close()
         await self.registry.closer.drain()
-        if isinstance(self._ranker, Closes):
-            await asyncio.to_thread(self._ranker.close)
+        await self._lookup.close()
         self.executor.close()
         if self._loop is not None:
             eager.dismiss(self._loop)
@@ -179,15 +174,8 @@ class Assembly:
 
     @property
     def ranker(self) -> Ranker:
-        """What finds tools, over all of them; kept up to date from its first use on."""
-        if self._ranker is None:
-            make = self.dynamic.ranker if self.dynamic is not None else None
-            self._ranker = Index() if make is None else make()
-        if not self._is_followed:
-            self._is_followed = True
-            ranker = self._ranker
-            self.registry.subscribe(lambda change: _follow(ranker, change))
-        return self._ranker
+        """What finds tools, over all of them; made at its first use and kept up to date."""
+        return self._lookup.ranker
 
     def session(
         self, *, principal: Principal | None = None, id: str = "", host: Host | None = None
@@ -277,13 +265,3 @@ class Assembly:
 
     def __repr__(self) -> str:
         return f"<Assembly of {len(self.catalog)} tools from {len(self.sources)} sources>"
-
-
-def _follow(ranker: Ranker, change: Change) -> None:
-    ranker.update(
-        [
-            document_of(entry.definition, entry.source)
-            for entry in (*change.added, *change.replaced)
-        ],
-        [entry.name for entry in change.removed],
-    )

@@ -5,8 +5,11 @@ Shared by all sessions of an assembly. What a session does with the hits is its 
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from toolcrib.catalog import Entry
 from toolcrib.discovery.policy import Dynamic
@@ -16,10 +19,14 @@ from toolcrib.frozen import NOTHING
 from toolcrib.loading import load_all
 from toolcrib.policy import may_use
 from toolcrib.principal import Principal
-from toolcrib.ranking.ranker import LearningRanker, Prepares, Ranker, searched_by
-from toolcrib.registry import Registry
+from toolcrib.ranking.fields import document_of
+from toolcrib.ranking.index import Index
+from toolcrib.ranking.ranker import Closes, LearningRanker, Prepares, Ranker, searched_by
+from toolcrib.registry import Change, Registry
 
 __all__ = ["Lookup", "Ranked"]
+
+logger = logging.getLogger("toolcrib.discovery")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +40,34 @@ class Ranked:
 
 
 class Lookup:
-    """Searches the tools of one registry. `ranker()` is asked for at the first search, so that an
-    assembly whose models never search builds no index."""
+    """Searches the tools of one registry. What ranks them is made by `make` when first needed, so
+    that an assembly whose models never search builds no index; from then on it follows the
+    registry, until `close`."""
 
-    def __init__(self, registry: Registry, ranker: Callable[[], Ranker]) -> None:
+    def __init__(self, registry: Registry, make: Callable[[], Ranker] | None = None) -> None:
         self._registry = registry
-        self._ranker = ranker
+        self._make: Callable[[], Ranker] = make or Index
+        self._ranker: Ranker | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+
+    @property
+    def ranker(self) -> Ranker:
+        """What finds tools, over all of them, as they are now."""
+        ranker = self._ranker
+        if ranker is None:
+            ranker = self._ranker = self._make()
+            self._unsubscribe = self._registry.subscribe(partial(_follow, ranker))
+        return ranker
+
+    async def close(self) -> None:
+        """Ends the ranker, if there is one that holds something; its fault is logged."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        if isinstance(self._ranker, Closes):
+            try:
+                await asyncio.to_thread(self._ranker.close)
+            except Exception:
+                logger.exception("closing %r failed", self._ranker)
 
     async def ranked(
         self, query: str, limit: int, dynamic: Dynamic, principal: Principal
@@ -57,7 +86,7 @@ class Lookup:
 
         if dynamic.search_with_load:
             await load_all(filter(may_find, registry.catalog.entries()), registry, patience)
-        ranker = self._ranker()
+        ranker = self.ranker
         if isinstance(ranker, Prepares):
             await ranker.prepare(query)
         catalog = registry.catalog
@@ -81,7 +110,7 @@ class Lookup:
 
     def teach(self, query: str, name: str) -> None:
         """Tells a ranker that learns that `query` led to a successful call of the tool `name`."""
-        ranker = self._ranker()
+        ranker = self.ranker
         if isinstance(ranker, LearningRanker):
             ranker.note(query, name)
 
@@ -89,3 +118,13 @@ class Lookup:
 def _may_be_told(entry: Entry, principal: Principal) -> bool:
     """Whether a hit stays one: its load may have shown that it is hidden, or not for everybody."""
     return entry.policy.exposure != "hidden" and may_use(principal, entry.policy)
+
+
+def _follow(ranker: Ranker, change: Change) -> None:
+    ranker.update(
+        [
+            document_of(entry.definition, entry.source)
+            for entry in (*change.added, *change.replaced)
+        ],
+        [entry.name for entry in change.removed],
+    )
