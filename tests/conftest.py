@@ -67,7 +67,9 @@ class Closing(Plain):
 def sized(name: str, size: int) -> ToolDefinition:
     """A definition of exactly `size` bytes on the wire."""
     bare = ToolDefinition(name)
-    return ToolDefinition(name, "x" * (size - bare.wire_bytes))
+    made = ToolDefinition(name, "x" * (size - bare.wire_bytes))
+    assert made.wire_bytes == size, f"{name!r} alone takes {bare.wire_bytes} bytes"
+    return made
 
 
 class Sized(Plain):

@@ -10,7 +10,6 @@ from typing import Any
 
 SEARCH = "tool_search"
 RANK = {"always": 0, "direct": 1, "deferred": 2, "hidden": 3}
-EMPTY_SIZE = 0
 
 
 @dataclass

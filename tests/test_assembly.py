@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import Closing, Plain, ended, names, outcome
+from servers.support import until
 from toolcrib import (
     Assembly,
     ConfigurationError,
@@ -101,6 +102,43 @@ async def test_a_source_may_publish_at_any_time_and_from_any_thread() -> None:
         assert outcome(await assembly.call("late")) == "came"
         source.publish([])
         assert outcome(await assembly.call("late")) == "not_found"
+
+
+class Slow(Watched):
+    """One whose first attempt takes until it is told to go on."""
+
+    goes_on: asyncio.Event
+
+    async def open(self, publish: Any) -> None:
+        await self.goes_on.wait()
+        await super().open(publish)
+
+
+async def test_a_slow_source_does_not_keep_open_waiting_and_publishes_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolcrib.opening.PATIENCE", 0.01)
+    slow = Slow("slow", [], Plain("late", "came"))
+    slow.goes_on = asyncio.Event()
+    async with Assembly([slow, Plain("there")]) as assembly:
+        assert names(assembly.catalog.definitions) == ["there"]
+        came = asyncio.Event()
+        assembly.registry.subscribe(lambda change: came.set())
+        slow.goes_on.set()
+        await ended(came.wait())
+        assert outcome(await assembly.call("late")) == "came"
+
+
+async def test_a_slow_source_that_gives_up_later_is_logged_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("toolcrib.opening.PATIENCE", 0.01)
+    slow = Slow("slow", [], fails=OSError("no such host"))
+    slow.goes_on = asyncio.Event()
+    async with Assembly([slow, Plain("there", "still")]) as assembly:
+        slow.goes_on.set()
+        await until(lambda: "source 'slow' gave up: no such host" in caplog.text)
+        assert outcome(await assembly.call("there")) == "still"
 
 
 async def test_wait_ready_passes_when_every_source_is_ready() -> None:

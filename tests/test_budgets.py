@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from conftest import Plain, Sized, outcome
+from conftest import Sized, outcome
+from conversing import SEARCH, birds, searching, told
 from toolcrib import (
     Assembly,
     Budget,
@@ -19,22 +20,7 @@ from toolcrib import (
     ToolDefinition,
     ToolLimits,
 )
-
-SEARCH = "tool_search"
-
-
-def searching(at: int, query: str, limit: int = 8) -> ToolCall:
-    return ToolCall(f"s{at}", SEARCH, json.dumps({"query": query, "limit": limit}))
-
-
-def told(result: Any) -> dict[str, Any]:
-    assert result.failure is None, result
-    value: dict[str, Any] = result.content[0].to_json()["value"]
-    return value
-
-
-def birds(count: int) -> list[Plain]:
-    return [Plain(f"bird_{at}", "sings", description="A bird") for at in range(count)]
+from toolcrib.discovery.tokens import Tokens
 
 
 def accept(session: Session, rounds: int = 1) -> None:
@@ -47,7 +33,7 @@ async def test_searches_beyond_the_turns_limit_are_limited_each_for_itself() -> 
     async with Assembly(birds(3), dynamic=Dynamic(), limits=limits) as tools:
         session = tools.session()
         turn = session.turn()
-        calls = [searching(at, f"bird_{at}", 1) for at in range(3)]
+        calls = [searching(f"bird_{at}", 1, f"s{at}") for at in range(3)]
         one, two, three = await turn.round().execute(calls)
         assert [told(one)["exposed"], told(two)["exposed"]] == [["bird_0"], ["bird_1"]]
         assert outcome(three) == "limited"
@@ -55,7 +41,7 @@ async def test_searches_beyond_the_turns_limit_are_limited_each_for_itself() -> 
         (sung,) = await turn.round().execute([ToolCall("c", "bird_0")])
         assert outcome(sung) == "sings", "the turn goes on"
         assert turn.round().report().used.searches == 2
-        (again,) = await session.turn().round().execute([searching(9, "bird_2", 1)])
+        (again,) = await session.turn().round().execute([searching("bird_2", 1)])
         assert told(again)["exposed"] == ["bird_2"], "another turn counts anew"
 
 
@@ -64,7 +50,9 @@ async def test_searches_of_one_round_take_in_no_more_new_tools_than_allowed() ->
     async with Assembly(birds(5), dynamic=dynamic) as tools:
         session = tools.session()
         turn = session.turn()
-        one, two = await turn.round().execute([searching(0, "bird_0", 1), searching(1, "bird", 4)])
+        one, two = await turn.round().execute(
+            [searching("bird_0", 1, "a"), searching("bird", 4, "b")]
+        )
         assert told(one)["exposed"] == ["bird_0"]
         found = told(two)
         assert found["exposed"] == ["bird_0", "bird_1"]
@@ -74,7 +62,7 @@ async def test_searches_of_one_round_take_in_no_more_new_tools_than_allowed() ->
         ]
         report = turn.round().report()
         assert (report.admitted, report.max_admitted) == (2, 2)
-        (more,) = await turn.round().execute([searching(2, "bird", 4)])
+        (more,) = await turn.round().execute([searching("bird", 4)])
         assert told(more)["exposed"] == ["bird_0", "bird_1", "bird_2", "bird_3"], "a new round"
 
 
@@ -89,7 +77,7 @@ async def test_a_token_budget_bounds_what_is_in_view_by_the_hosts_own_counter() 
     async with Assembly(birds(4), dynamic=Dynamic(budget=budget)) as tools:
         session = tools.session()
         turn = session.turn()
-        (found,) = await turn.round().execute([searching(0, "bird", 4)])
+        (found,) = await turn.round().execute([searching("bird", 4)])
         assert told(found)["exposed"] == ["bird_0", "bird_1"]
         assert told(found)["failed"][0] == {"name": "bird_2", "reason": "visible_budget"}
         report = turn.round().report()
@@ -128,15 +116,6 @@ async def test_a_report_says_what_of_the_prefix_was_kept() -> None:
         assert json.loads(json.dumps(same.to_json()))["prefix_bytes"] == same.bytes
 
 
-async def test_evict_idle_lets_go_of_what_is_not_used() -> None:
-    dynamic = Dynamic(discovery=Discovery(idle_rounds=1))
-    async with Assembly(birds(2), dynamic=dynamic) as tools:
-        session = tools.session()
-        session.discover("bird_0")
-        accept(session, 2)
-        assert session.turn().round().names == (SEARCH,)
-
-
 async def test_evict_pressure_lets_go_only_where_there_is_no_room_and_then_of_half() -> None:
     dynamic = Dynamic(discovery=Discovery(max_tools=4, idle_rounds=1, evict="pressure"))
     async with Assembly(birds(6), dynamic=dynamic) as tools:
@@ -161,11 +140,11 @@ async def test_evict_never_in_turn_keeps_a_turns_prefix_and_lets_go_when_the_nex
     async with Assembly(birds(4), dynamic=dynamic) as tools:
         session = tools.session()
         turn = session.turn()
-        (found,) = await turn.round().execute([searching(0, "bird", 2)])
+        (found,) = await turn.round().execute([searching("bird", 2)])
         assert told(found)["exposed"] == ["bird_0", "bird_1"]
         for _ in range(5):
             turn.round().accept()
-        (more,) = await turn.round().execute([searching(1, "bird_2 bird_3", 2)])
+        (more,) = await turn.round().execute([searching("bird_2 bird_3", 2)])
         assert told(more)["failed"] == [
             {"name": "bird_2", "reason": "visible_budget"},
             {"name": "bird_3", "reason": "over_budget"},
@@ -196,3 +175,19 @@ def test_what_can_never_be_right_is_refused(wrong: dict[str, Any]) -> None:
         Discovery(**wrong)
     with pytest.raises(InvalidDefinition, match="no limit"):
         ToolLimits(searches=-1)
+
+
+def test_a_counter_is_asked_once_for_each_definition_until_too_many_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolcrib.discovery.tokens.MAX_REMEMBERED", 2)
+    asked: list[str] = []
+
+    def counter(definition: ToolDefinition) -> int:
+        asked.append(definition.name)
+        return len(definition.name)
+
+    tokens = Tokens(counter)
+    for name in ("a", "bb", "a", "bb", "ccc", "ccc", "a"):
+        assert tokens.of(ToolDefinition(name)) == len(name)
+    assert asked == ["a", "bb", "ccc", "a"], "the third makes room by forgetting both"

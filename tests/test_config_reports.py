@@ -189,11 +189,13 @@ def test_CF07_so_in_the_file_of_a_client(tmp_path: Path) -> None:
     declared = {"command": "on", "args": ["NO", "true"], "env": {"y": "off"}}
     found = theirs(tmp_path, declared)
     assert (found.command, found.args, found.env) == ("on", ("NO", "true"), {"y": "off"})
-    for wrong in ({"env": {"A": True}}, {"args": [False]}, {"disabled": "false"}):
-        reason = theirs(tmp_path, {"command": "x", **wrong})
-        assert "expected a text, got true or false" in reason or (
-            "expected true or false, got a text" in reason
-        )
+    no_text, no_boolean = "expected a text, got true or false", "expected true or false, got a text"
+    for wrong, reason in (
+        ({"env": {"A": True}}, no_text),
+        ({"args": [False]}, no_text),
+        ({"disabled": "false"}, no_boolean),
+    ):
+        assert reason in theirs(tmp_path, {"command": "x", **wrong})
 
 
 # -- CF08

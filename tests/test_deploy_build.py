@@ -222,7 +222,7 @@ async def test_within_a_running_loop_that_closing_happens_too() -> None:
     log: list[str] = []
     with pytest.raises(ConfigurationError):
         loads(three("fail"), {}, types=recording(log)).build()
-    await asyncio.sleep(0.01)
+    await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()}, timeout=5)
     assert log == ["make c", "close b", "close a"]
 
 

@@ -407,10 +407,6 @@ def test_CF04_any_value_arrives_unchanged_wherever_a_text_may_stand(value: str) 
     assert found.middlewares.result_limit.marker == value
 
 
-def test_CF05_a_placeholder_meant_for_the_child_reaches_it() -> None:
-    assert one_server(f'{{{STDIO}, args: ["$${{CHILD_VAR}}"]}}').args == ("${CHILD_VAR}",)
-
-
 def test_no_value_from_outside_is_ever_shown() -> None:
     secret = "hunter2hunter2"
     environ = {"S": secret}

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from conftest import Plain, Sized, names, outcome, sized
+from conversing import SEARCH, hits, only, reasons, searching, some, told
 from toolcrib import (
     Assembly,
     Budget,
+    Conflict,
     Discovery,
     Dynamic,
     InvalidDefinition,
@@ -23,37 +25,16 @@ from toolcrib import (
     ToolDefinition,
     tool,
 )
-
-SEARCH = "tool_search"
+from toolcrib.middleware import result_limit
 
 
 async def searched(session: Session, query: str, limit: int | None = None) -> dict[str, Any]:
-    arguments = {"query": query} | ({} if limit is None else {"limit": limit})
-    result = await session.call(SEARCH, arguments)
-    assert not result.is_error, result
-    (part,) = result.content
-    value: dict[str, Any] = part.to_json()["value"]
-    return value
-
-
-def hits(answer: dict[str, Any]) -> list[str]:
-    return [hit["name"] for hit in answer["hits"]]
-
-
-def failed(answer: dict[str, Any]) -> dict[str, str]:
-    return {one["name"]: one["reason"] for one in answer.get("failed", [])}
+    """What a search answers that the host itself calls, outside of any round."""
+    return told(await session.call(SEARCH, searching(query, limit).arguments))
 
 
 def sent(session: Session) -> tuple[str, ...]:
     return session.turn().round().names
-
-
-def some(*names: str) -> list[Plain]:
-    return [Plain(name, description=f"common words about {name}") for name in names]
-
-
-def only(*names: str) -> set[str]:
-    return {*names, SEARCH}
 
 
 # A4 exposure
@@ -106,25 +87,26 @@ def test_A3_5_tool_search_stays_always(level: Any) -> None:
     [
         ({"tool_*": "deferred"}, {}),
         ({"*": "hidden"}, {}),
-        ({}, {SEARCH: Policy(exposure="hidden")}),
         ({}, {"*": Policy(exposure="deferred")}),
     ],
-    ids=["pattern", "everything", "record", "record for everything"],
+    ids=["pattern", "everything", "record for everything"],
 )
-async def test_A3_5_tool_search_stays_always_whatever_pattern_or_record_matches_it(
+async def test_A3_5_tool_search_stays_always_whatever_pattern_matches_it(
     exposures: Any, policies: Any
 ) -> None:
-    try:
-        assembly = Assembly(some("a"), dynamic=Dynamic(exposures=exposures), policies=policies)
-    except InvalidDefinition:
-        return
-    async with assembly:
-        assert SEARCH in sent(assembly.session())
+    dynamic = Dynamic(exposures=exposures)
+    async with Assembly(some("a"), dynamic=dynamic, policies=policies) as assembly:
+        assert sent(assembly.session()) == (SEARCH,)
+
+
+async def test_A3_5_a_record_that_hides_tool_search_by_name_is_refused() -> None:
+    policies = {SEARCH: Policy(exposure="hidden")}
+    with pytest.raises(InvalidDefinition, match=SEARCH):
+        async with Assembly(some("a"), dynamic=Dynamic(), policies=policies):
+            pass
 
 
 async def test_A3_6_a_tool_of_ones_own_named_tool_search_is_a_conflict() -> None:
-    from toolcrib import Conflict
-
     with pytest.raises(Conflict, match=SEARCH):
         async with Assembly(some(SEARCH), dynamic=Dynamic()):
             pass
@@ -172,7 +154,7 @@ async def test_A4_5_require_is_idempotent_lasting_and_patient() -> None:
 # A5 tool_search
 
 
-async def test_A5_1_the_schema_of_tool_search() -> None:
+async def test_A5_1_tool_search_takes_a_query_and_a_limit_that_is_8_unless_said() -> None:
     async with Assembly([], dynamic=Dynamic()) as assembly:
         (definition,) = assembly.session().turn().round().definitions
     schema = definition.input_schema
@@ -234,11 +216,11 @@ async def test_A5_3_the_limit_is_8_by_default_and_capped_at_the_pools_tools() ->
         assert len(hits(await searched(session, "common", 1))) == 1
 
 
-@pytest.mark.parametrize("limit", ["2.0", "1e1"])
-async def test_A5_3_a_limit_written_as_a_float_is_a_limit_or_refused(limit: str) -> None:
-    async with Assembly(some("a", "b"), dynamic=Dynamic()) as assembly:
+@pytest.mark.parametrize(("limit", "found"), [("1.0", 1), ("2e0", 2), ("1e1", 3)])
+async def test_A5_3_a_whole_limit_written_as_a_float_is_a_limit(limit: str, found: int) -> None:
+    async with Assembly(some("a", "b", "c"), dynamic=Dynamic()) as assembly:
         result = await assembly.session().call(SEARCH, f'{{"query": "common", "limit": {limit}}}')
-    assert outcome(result) != "internal"
+    assert len(hits(told(result))) == found
 
 
 async def test_A5_6_an_exact_name_ranks_first_and_the_search_never_finds_itself() -> None:
@@ -268,15 +250,16 @@ async def test_A5_10_over_budget_visible_budget_and_evicted_are_told_apart() -> 
     dynamic = Dynamic(
         budget=Budget(max_definitions=2), discovery=Discovery(max_tools=2, max_bytes=9999)
     )
-    async with Assembly(some("a1", "b1", "c1"), dynamic=dynamic) as assembly:
+    tools = [*some("a1", "b1", "c1"), Sized("large", 10_000)]
+    async with Assembly(tools, dynamic=dynamic) as assembly:
         session = assembly.session()
         answer = await searched(session, "a1 b1")
-        assert set(answer["exposed"]) | set(failed(answer)) == {"a1", "b1"}
-        assert list(failed(answer).values()) == ["visible_budget"]
+        assert (answer["exposed"], reasons(answer)) == (["a1"], {"b1": "visible_budget"})
         later = await searched(session, "c1")
-        assert later["exposed"] == ["c1"]
-        assert len(later["evicted"]) == 1
-        assert later["evicted"][0] in {"a1", "b1"}
+        assert (later["exposed"], later["evicted"]) == (["c1"], ["a1"])
+        answer = await searched(session, "large")
+        assert reasons(answer) == {"large": "over_budget"}
+        assert "exposed" not in answer and "evicted" not in answer
 
 
 SIZES_558 = {"generate_video": 2724, "b_hit": 2439} | {
@@ -312,18 +295,17 @@ async def test_A5_11_what_is_exposed_is_in_the_next_round_to_the_byte_of_report_
 
 
 async def test_A5_11_of_two_hits_with_room_for_one_the_better_is_exposed() -> None:
-    async with Assembly([], dynamic=Dynamic(budget=Budget(max_bytes=1500))) as assembly:
-        room = 800 - (1500 - assembly.catalog.definitions[0].wire_bytes)
-        assembly.registry.add(Sized("aaa_hit", 700))
-        assembly.registry.add(Sized("bbb_hit", 700))
-        assert room <= 0, "tool_search leaves 800 bytes or more"
-        session = assembly.session()
-        if assembly.catalog.select([SEARCH])[0].wire_bytes < 100:
-            pytest.fail("the example needs no more than one hit to fit")
-        found = session.discover("aaa_hit", "bbb_hit")
-        assert found.exposed[:1] == ("aaa_hit",)
-        assert dict(found.failed) in ({"bbb_hit": "visible_budget"}, {})
-        assert set(sent(session)) == {SEARCH, *found.exposed}
+    async with Assembly([], dynamic=Dynamic()) as probe:
+        search = probe.catalog.definitions[0].wire_bytes
+    tools = [Sized("aaa_hit", 700), Sized("bbb_hit", 700)]
+    dynamic = Dynamic(budget=Budget(max_bytes=search + 1399), discovery=Discovery(max_bytes=9999))
+    for better, worse in (("aaa_hit", "bbb_hit"), ("bbb_hit", "aaa_hit")):
+        async with Assembly(tools, dynamic=dynamic) as assembly:
+            session = assembly.session()
+            found = session.discover(better, worse)
+            assert found.exposed == (better,)
+            assert dict(found.failed) == {worse: "visible_budget"}
+            assert set(sent(session)) == only(better)
 
 
 async def test_A5_12_a_hit_that_is_pooled_already_is_exposed_and_touched_again() -> None:
@@ -345,15 +327,10 @@ async def test_A5_11_two_searches_and_a_call_in_one_batch_are_told_as_the_batch_
     ) as assembly:
         session = assembly.session()
         current = session.turn().round()
-        calls = [
-            ToolCall("1", SEARCH, '{"query": "a1", "limit": 1}'),
-            ToolCall("2", SEARCH, '{"query": "b1", "limit": 1}'),
-            ToolCall("3", SEARCH, '{"query": "c1", "limit": 1}'),
-        ]
-        results = await current.execute(calls)
-        first, second, third = (r.content[0].to_json()["value"] for r in results)
+        results = await current.execute([searching(name, 1, name) for name in ("a1", "b1", "c1")])
+        first, second, third = map(told, results)
         assert "exposed" not in first
-        assert failed(first) == {"a1": "over_budget"}
+        assert reasons(first) == {"a1": "over_budget"}
         assert second["exposed"] == ["b1"]
         assert third["exposed"] == ["c1"]
         assert set(sent(session)) == only("b1", "c1")
@@ -366,25 +343,20 @@ async def test_A5_9_what_the_batch_brought_back_is_not_told_as_evicted() -> None
         session = assembly.session()
         session.discover("a1")
         session.discover("b1")
-        calls = [
-            ToolCall("1", SEARCH, '{"query": "c1", "limit": 1}'),
-            ToolCall("2", SEARCH, '{"query": "a1", "limit": 1}'),
-        ]
-        results = await session.turn().round().execute(calls)
-        first, second = (r.content[0].to_json()["value"] for r in results)
-        assert second["exposed"] == ["a1"]
-        assert "a1" in sent(session)
-        assert "a1" not in first.get("evicted", [])
+        calls = [searching("c1", 1, "1"), searching("a1", 1, "2")]
+        first, second = map(told, await session.turn().round().execute(calls))
+        assert (first["exposed"], second["exposed"]) == (["c1"], ["a1"])
+        assert set(sent(session)) == only("c1", "a1")
+        assert "evicted" not in first, "for c1 a1 had to go, but it came back"
+        assert second["evicted"] == ["b1"]
 
 
 async def test_a_search_that_a_limit_has_cut_stays_cut() -> None:
-    from toolcrib.middleware import result_limit
-
     async with Assembly(
         some("a1"), dynamic=Dynamic(), middlewares=[result_limit(50, part_budget_bytes=10)]
     ) as assembly:
         session = assembly.session()
-        (result,) = await session.turn().round().execute([ToolCall("1", SEARCH, '{"query":"a1"}')])
+        (result,) = await session.turn().round().execute([searching("a1")])
         assert "a1" not in result.text
         assert "truncated" in result.text
 
@@ -480,7 +452,7 @@ async def test_A6_5_a_tool_stays_so_many_rounds_without_being_used(idle: int) ->
         assert "a" not in sent(session)
 
 
-async def test_A6_5_the_guides_example_with_one_idle_round() -> None:
+async def test_A6_5_a_use_counts_anew_as_in_the_guides_example_of_one_idle_round() -> None:
     async with Assembly(some("a"), dynamic=Dynamic(discovery=Discovery(idle_rounds=1))) as assembly:
         session = assembly.session()
         session.discover("a")
@@ -581,7 +553,7 @@ async def test_A6_9_sessions_do_not_see_each_others_pool() -> None:
 # A7 the budget of a round
 
 
-def test_A7_1_defaults() -> None:
+def test_A7_1_a_budget_is_32_definitions_of_16_KiB_unless_said() -> None:
     caps = Budget().caps
     assert (caps.max_tools, caps.max_bytes) == (32, 16384)
     assert Budget(0, -5).caps == caps

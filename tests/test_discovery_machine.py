@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
+from conversing import through_json, told
 from naive_discovery import SEARCH, Known, Rules, Talk
 from toolcrib import (
     Assembly,
@@ -457,7 +458,7 @@ class Machine:
             side.is_replayable = False
 
     async def _do_resume(self, side: Side, number: int, items: tuple[int, ...]) -> None:
-        state = json.loads(json.dumps(side.session.state()), parse_int=float)
+        state = through_json(side.session.state())
         side.session = self.assembly.resume(state, principal=side.principal)
         side.is_replayable = False
         side.before, side.round = (), None
@@ -557,7 +558,7 @@ class Machine:
             call_id, kind = f"c{self.calls}", ITEMS[what % len(ITEMS)]
             if kind == "search":
                 if SEARCH in now.names:
-                    made.append(ToolCall(call_id, SEARCH, searching(one, two)))
+                    made.append(ToolCall(call_id, SEARCH, arguments_of(one, two)))
             elif now.names:
                 name = now.names[one % len(now.names)]
                 if name != SEARCH:
@@ -687,7 +688,7 @@ class Machine:
         assert view == side.session.view
 
 
-def searching(one: int, two: int) -> str:
+def arguments_of(one: int, two: int) -> str:
     limit = LIMITS[two % len(LIMITS)]
     more = {} if limit is None else {"limit": limit}
     return json.dumps({"query": QUERIES[one % len(QUERIES)], **more})
@@ -695,13 +696,6 @@ def searching(one: int, two: int) -> str:
 
 def result_query(calls: list[ToolCall], result: ToolResult) -> str:
     return next(call.arguments for call in calls if call.id == result.call_id)
-
-
-def told(result: ToolResult) -> dict[str, Any]:
-    assert result.failure is None, result
-    (part,) = result.content
-    value: dict[str, Any] = part.to_json()["value"]
-    return dict(value)
 
 
 async def play(setup: Setup, ops: list[Op], seen: Counter[str] | None = None) -> int:
@@ -762,17 +756,8 @@ def histories(first: int, steps: int) -> tuple[int, Counter[str]]:
 
 OFTEN = (
     *("round", "look", "text", "again", "same round", "turn", "require", "discover", "host"),
-    *(
-        "add",
-        "remove",
-        "grow",
-        "resume",
-        "quiet",
-        "undefined",
-        "over",
-        "search limited",
-        "replayed",
-    ),
+    *("add", "remove", "grow", "press", "resume", "quiet"),
+    *("undefined", "over", "search limited", "replayed"),
     *("exposed", "evicted", "visible_budget", "over_budget", "admission_budget", "load_failed"),
     "call not loaded",
 )
@@ -804,7 +789,9 @@ def test_a_history_that_once_told_of_a_tool_that_had_left_the_pool_as_waiting() 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("first", [10_000_000 * at for at in range(1, 11)])
-def test_A4_to_A7_soak(first: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_A4_to_A7_sessions_are_the_models_over_half_a_million_steps(
+    first: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     done, seen = histories(first, 50_000)
     assert done >= 50_000
     with capsys.disabled():

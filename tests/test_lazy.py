@@ -10,39 +10,19 @@ from typing import Any
 import pytest
 
 from conftest import Closing, Plain, ended, outcome
+from conversing import SEARCH, Loads, search
 from toolcrib import (
     Assembly,
+    CallContext,
     Discovery,
     Dynamic,
     InvalidDefinition,
     LazyTool,
+    NotAvailable,
     Policy,
-    Session,
     ToolCall,
     tool,
 )
-
-SEARCH = "tool_search"
-
-
-class Loads:
-    """A load that can be told to fail, to wait and to give something else; counts itself."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
-        self.count = 0
-        self.fails = False
-        self.goes_on = asyncio.Event()
-        self.goes_on.set()
-        self.begun = asyncio.Event()
-
-    async def __call__(self) -> Any:
-        self.count += 1
-        self.begun.set()
-        await self.goes_on.wait()
-        if self.fails:
-            raise OSError("secret: host db7 is down")
-        return self.make()
 
 
 @tool
@@ -51,20 +31,12 @@ def cities(country: str, limit: int = 5) -> str:
     return f"{limit} of {country}"
 
 
-async def search(session: Session, query: str) -> dict[str, Any]:
-    turn = session.turn()
-    call = ToolCall("s", SEARCH, f'{{"query": "{query}"}}')
-    (result,) = await turn.round().execute([call])
-    value: dict[str, Any] = result.content[0].to_json()["value"]
-    return value
-
-
 def lazy_cities(loads: Callable[[], Awaitable[Any]], **said: Any) -> LazyTool:
     return LazyTool("cities", "Geography", load=loads, **said)
 
 
 async def test_A5_4_an_unloaded_tool_is_ranked_by_its_placeholder_and_hits_are_loaded() -> None:
-    loads = Loads(lambda: cities)
+    loads = Loads(cities)
     async with Assembly([lazy_cities(loads)], dynamic=Dynamic()) as assembly:
         session = assembly.session()
         assert (await search(session, "country"))["hits"] == []
@@ -80,7 +52,7 @@ async def test_A5_4_an_unloaded_tool_is_ranked_by_its_placeholder_and_hits_are_l
 async def test_A5_4_search_with_load_loads_everything_first_and_failures_only_warn(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    good, bad = Loads(lambda: cities), Loads(lambda: None)
+    good, bad = Loads(cities), Loads(None)
     bad.fails = True
     tools = [lazy_cities(good), LazyTool("broken", "Nothing", load=bad)]
     async with Assembly(tools, dynamic=Dynamic(search_with_load=True)) as assembly:
@@ -95,7 +67,7 @@ async def test_A5_4_search_with_load_loads_everything_first_and_failures_only_wa
 async def test_A5_13_T_A9_what_is_no_tool_of_that_name_is_load_failed_and_never_exposed(
     gives: Any,
 ) -> None:
-    loads = Loads(lambda: gives)
+    loads = Loads(gives)
     async with Assembly([lazy_cities(loads)], dynamic=Dynamic()) as assembly:
         session = assembly.session()
         found = await search(session, "geography")
@@ -107,7 +79,7 @@ async def test_A5_13_T_A9_what_is_no_tool_of_that_name_is_load_failed_and_never_
 async def test_T_A9_a_load_that_failed_is_tried_again_by_the_next_search_and_the_next_call() -> (
     None
 ):
-    loads = Loads(lambda: cities)
+    loads = Loads(cities)
     loads.fails = True
     async with Assembly([lazy_cities(loads)], dynamic=Dynamic()) as assembly:
         session = assembly.session()
@@ -123,7 +95,7 @@ async def test_T_A9_a_load_that_failed_is_tried_again_by_the_next_search_and_the
 
 
 async def test_T_A15_a_slow_load_blocks_neither_other_hits_nor_other_sessions() -> None:
-    slow, fast = Loads(lambda: Plain("atlas")), Loads(lambda: cities)
+    slow, fast = Loads(Plain("atlas")), Loads(cities)
     slow.goes_on.clear()
     tools = [LazyTool("atlas", "Geography maps", load=slow), lazy_cities(fast)]
     dynamic = Dynamic(discovery=Discovery(load_timeout=0.05))
@@ -142,7 +114,7 @@ async def test_T_A15_a_slow_load_blocks_neither_other_hits_nor_other_sessions() 
 
 
 async def test_one_load_serves_all_who_wait_and_giving_up_does_not_end_it() -> None:
-    loads = Loads(lambda: cities)
+    loads = Loads(cities)
     loads.goes_on.clear()
     async with Assembly([lazy_cities(loads)]) as assembly:
         first = asyncio.create_task(assembly.call("cities", country="Mali"))
@@ -159,7 +131,7 @@ async def test_one_load_serves_all_who_wait_and_giving_up_does_not_end_it() -> N
 async def test_a_call_loads_the_tool_and_checks_the_arguments_against_what_it_really_takes() -> (
     None
 ):
-    async with Assembly([lazy_cities(Loads(lambda: cities))]) as assembly:
+    async with Assembly([lazy_cities(Loads(cities))]) as assembly:
         old = assembly.session().turn().round()
         assert old.definitions[0].input_schema == {"type": "object"}
         refused, done = await old.execute(
@@ -206,11 +178,11 @@ async def test_a_load_that_takes_too_long_fails_and_one_that_cancels_itself_too(
 
 async def test_the_real_tool_is_closed_once_and_a_load_under_way_is_ended() -> None:
     closed: list[str] = []
-    stuck = Loads(lambda: None)
+    stuck = Loads(None)
     stuck.goes_on.clear()
     tools = [
-        LazyTool("used", load=Loads(lambda: Closing("used", closed, "ok"))),
-        LazyTool("idle", load=Loads(lambda: Closing("idle", closed))),
+        LazyTool("used", load=Loads(Closing("used", closed, "ok"))),
+        LazyTool("idle", load=Loads(Closing("idle", closed))),
         LazyTool("stuck", load=stuck),
     ]
     async with Assembly(tools) as assembly:
@@ -224,7 +196,7 @@ async def test_the_real_tool_is_closed_once_and_a_load_under_way_is_ended() -> N
 async def test_publishing_a_lazy_tool_again_keeps_it_loaded_and_its_policy_counts() -> None:
     pinned = Plain("pinned", "here")
     pinned.policy = Policy(exposure="always")  # type: ignore[attr-defined]
-    loads = Loads(lambda: pinned)
+    loads = Loads(pinned)
     lazy = LazyTool("pinned", "Later", load=loads)
     async with Assembly([], dynamic=Dynamic()) as assembly:
         assembly.registry.publish("s", [lazy])
@@ -234,3 +206,46 @@ async def test_publishing_a_lazy_tool_again_keeps_it_loaded_and_its_policy_count
         assert not assembly.registry.publish("s", [lazy])
         assert "pinned" in session.turn().round().names
         assert loads.count == 1
+
+
+async def test_a_search_waits_for_a_load_that_is_under_way_and_begins_none_of_its_own() -> None:
+    slow = Loads(Plain("atlas"), held=True)
+
+    async def next_one() -> Any:
+        slow.goes_on.set()  # begun only once the search waits for the better hit
+        return cities
+
+    tools = [LazyTool("atlas", "Maps, geography maps", load=slow), lazy_cities(next_one)]
+    async with Assembly(tools, dynamic=Dynamic()) as assembly:
+        calling = asyncio.create_task(assembly.call("atlas"))
+        await ended(slow.begun.wait())
+        found = await ended(search(assembly.session(), "geography maps"))
+        assert found["exposed"] == ["atlas", "cities"]
+        assert not (await ended(calling)).is_error
+        assert slow.count == 1
+
+
+async def test_a_plain_function_may_give_the_tool_later() -> None:
+    loads = Loads(cities)
+    async with Assembly([LazyTool("cities", load=lambda: loads())]) as assembly:
+        assert str(await assembly.call("cities", country="Laos")) == "5 of Laos"
+
+
+async def test_a_lazy_tool_is_a_tool_by_itself_until_it_is_closed() -> None:
+    lazy = LazyTool("plain", "By hand", load=Loads(Plain("plain", "fine")))
+    assert repr(lazy) == "<LazyTool 'plain', not loaded>"
+    assert await lazy.execute(CallContext("plain"), "{}") == "fine"
+    assert repr(lazy) == "<LazyTool 'plain', loaded>"
+    never = LazyTool("never", load=Loads(Plain("never")))
+    await never.aclose()
+    with pytest.raises(NotAvailable, match="'never' was withdrawn"):
+        await never.load()
+
+
+async def test_a_load_that_runs_out_of_memory_ends_the_search_instead_of_being_no_hit() -> None:
+    async def exhausts() -> Any:
+        raise MemoryError
+
+    async with Assembly([lazy_cities(exhausts)], dynamic=Dynamic()) as assembly:
+        with pytest.raises(MemoryError):
+            await ended(search(assembly.session(), "geography"))

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from conftest import ended
+from conversing import asks
 from toolcrib import Assembly, Dynamic, ToolCall, ToolDefinition, ToolLimits, tool
 from toolcrib.loop import (
     CallsMade,
-    InvalidProviderResponse,
-    Recovery,
     ResultsCame,
     RoundBegan,
     ScriptedModel,
@@ -37,10 +36,6 @@ async def rename_branch(old: str, new: str) -> str:
 @pytest.fixture(autouse=True)
 def nothing_ran() -> None:
     RAN.clear()
-
-
-def asks(*calls: tuple[str, str], text: str = "") -> Assistant:
-    return Assistant(text, tuple(ToolCall(f"c{at}", *call) for at, call in enumerate(calls)))
 
 
 SEARCH = asks(("tool_search", '{"query": "rename a git branch"}'), text="Let me look.")
@@ -83,34 +78,6 @@ async def test_A8_1_a_call_of_a_tool_that_was_not_sent_ends_the_run_and_runs_not
         assert session.view.pool.rounds == 0
     assert messages == asked()
     assert RAN == []
-
-
-async def test_A8_4_recovery_tells_the_model_once_and_leaves_no_trace_in_the_transcript() -> None:
-    model = ScriptedModel(RENAME, SEARCH, RENAME, "Done.")
-    messages = asked()
-    async with Assembly([rename_branch], dynamic=Dynamic()) as tools:
-        await run(tools.session(), model, messages, recovery=Recovery())
-    feedback = model.requests[1][0][-1]
-    assert isinstance(feedback, User)
-    assert "'rename_branch'" in str(feedback.content) and "tool_search" in str(feedback.content)
-    assert model.requests[2][0] == tuple(messages[:3])
-    assert [type(m).__name__ for m in messages].count("User") == 1
-    assert RAN == ["a->b"]
-
-
-async def test_A8_6_recovery_has_an_end() -> None:
-    model = ScriptedModel(RENAME, RENAME, RENAME)
-    async with Assembly([rename_branch], dynamic=Dynamic()) as tools:
-        with pytest.raises(UndefinedTool):
-            await run(tools.session(), model, asked(), recovery=Recovery(2))
-    assert len(model.requests) == 3
-    assert RAN == []
-
-
-async def test_A8_1_calls_where_no_tools_were_sent_are_never_recovered() -> None:
-    async with Assembly([]) as tools:
-        with pytest.raises(InvalidProviderResponse):
-            await run(tools.session(), ScriptedModel(RENAME), asked(), recovery=Recovery(9))
 
 
 async def test_C15_a_model_that_never_stops_is_ended_by_the_limit_with_the_steps_before_kept() -> (

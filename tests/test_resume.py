@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from conftest import Plain, outcome
+from conversing import SEARCH, Loads, asks, birds, reasons, searching, through_json, told
 from toolcrib import (
     Assembly,
     DataPart,
     Discovery,
     Dynamic,
     InvalidDefinition,
+    LazyTool,
     NotAvailable,
     Session,
     TextPart,
@@ -22,48 +24,26 @@ from toolcrib import (
     ToolResult,
 )
 from toolcrib.loop import ScriptedModel, run
-from toolcrib.providers.history import Answers, Assistant, Message, User
+from toolcrib.providers.history import Answers, Message, User
 
-SEARCH = "tool_search"
 DYNAMIC = Dynamic(always=["clock"], discovery=Discovery(idle_rounds=2))
 
 
 def tools_() -> list[Plain]:
-    birds = [Plain(f"bird_{at}", "sings", description="A bird") for at in range(4)]
-    return [*birds, Plain("clock", "noon"), Plain("dark", "x", description="Night")]
+    return [*birds(4), Plain("clock", "noon"), Plain("dark", "x", description="Night")]
 
 
-def calling(*calls: tuple[str, str]) -> Assistant:
-    return Assistant(calls=tuple(ToolCall(f"c{at}", *call) for at, call in enumerate(calls)))
-
-
-def searching(query: str, limit: int = 2) -> tuple[str, str]:
-    return SEARCH, json.dumps({"query": query, "limit": limit})
+def finding(query: str) -> tuple[str, str]:
+    return SEARCH, searching(query, 2).arguments
 
 
 async def talk(session: Session, messages: list[Message]) -> None:
     """Two user turns: a search, a call of what it found and of what is always there, an answer."""
     messages.append(User.of("Which birds are there?"))
-    first = ScriptedModel(
-        calling(searching("bird")), calling(("bird_1", "{}"), ("clock", "{}")), "Two."
-    )
+    first = ScriptedModel(asks(finding("bird")), asks(("bird_1", "{}"), ("clock", "{}")), "Two.")
     await run(session, first, messages)
     messages.append(User.of("And at night?"))
-    await run(session, ScriptedModel(calling(searching("night")), "One."), messages)
-
-
-def through_json(state: dict[str, Any]) -> dict[str, Any]:
-    """As a store that knows only floats gives it back (trap T-A19)."""
-
-    def floats(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: floats(one) for key, one in value.items()}
-        if isinstance(value, list):
-            return [floats(one) for one in value]
-        return float(value) if isinstance(value, int) else value
-
-    found: dict[str, Any] = json.loads(json.dumps(floats(state)))
-    return found
+    await run(session, ScriptedModel(asks(finding("night")), "One."), messages)
 
 
 async def test_a_resumed_session_sends_byte_for_byte_what_the_first_would_have_sent() -> None:
@@ -81,18 +61,6 @@ async def test_a_resumed_session_sends_byte_for_byte_what_the_first_would_have_s
             ]
             assert resumed.state() == session.state()
             assert outcome(await resumed.call("bird_3")) == "sings"
-
-
-async def test_the_state_goes_on_ageing_where_it_was() -> None:
-    async with Assembly(tools_(), dynamic=DYNAMIC) as tools:
-        session = tools.session()
-        session.discover("bird_0")
-        session.turn().round().accept()
-        resumed = tools.resume(through_json(session.state()))
-        resumed.turn().round().accept()
-        assert "bird_0" in resumed.turn().round().names
-        resumed.turn().round().accept()
-        assert "bird_0" not in resumed.turn().round().names
 
 
 async def test_what_is_gone_meanwhile_is_not_sent_and_not_an_error() -> None:
@@ -119,6 +87,8 @@ async def test_what_is_gone_meanwhile_is_not_sent_and_not_an_error() -> None:
         ({"sent": ["a", "a"]}, "once"),
         ({"sent": [1]}, "texts"),
         ({"sent": "abc"}, "str"),
+        ({"sent": [f"tool_{at}" for at in range(100_001)]}, "100001 names are more than 100000"),
+        ({"touches": 2, "tools": {"a": [0, 2, 0], "b": [0, 2, 1]}}, "two tools with one touch"),
         ({"required": {"a": None}}, "None"),
     ],
 )
@@ -155,21 +125,69 @@ async def test_a_search_answer_that_became_text_is_still_read() -> None:
         assert tools.resume_from(plain).state() == session.state()
 
 
-def as_text(message: Message) -> Message:
+def as_text(message: Message, *before: str) -> Message:
+    """As a store keeps it that knows only texts; `before` stand in front of each result."""
     if not isinstance(message, Answers):
         return message
+    prose = tuple(map(TextPart, before))
     return Answers(
         tuple(
             ToolResult(
-                tuple(
-                    TextPart(json.dumps(part.value)) if isinstance(part, DataPart) else part
-                    for part in result.content
+                (
+                    *prose,
+                    *(
+                        TextPart(json.dumps(part.value)) if isinstance(part, DataPart) else part
+                        for part in result.content
+                    ),
                 ),
                 call_id=result.call_id,
             )
             for result in message.results
         )
     )
+
+
+async def test_prose_and_other_json_in_front_of_a_search_answer_do_not_hide_it() -> None:
+    async with Assembly(tools_(), dynamic=DYNAMIC) as tools:
+        session, messages = tools.session(), list[Message]()
+        await talk(session, messages)
+        noted = [as_text(message, "Found these:", "7") for message in messages]
+        assert tools.resume_from(noted).state() == session.state()
+
+
+async def test_of_a_search_answer_that_was_cut_nothing_is_taken_in() -> None:
+    async with Assembly(tools_(), dynamic=DYNAMIC) as tools:
+        cut = ToolResult((TextPart('{"query": "bird", "hits": [{"name": "bi…'),), call_id="c0")
+        derived = tools.resume_from([asks(finding("bird")), Answers((cut,))])
+        assert (derived.view.pool.rounds, dict(derived.view.pool.tools)) == (1, {})
+
+
+async def test_what_a_search_did_not_take_in_is_not_in_the_pool_though_its_answer_is_text() -> None:
+    gone = Loads(None)
+    gone.fails = True
+    dynamic = Dynamic(discovery=Discovery(max_admitted=1))
+    broken = LazyTool("bird_9", "A bird", load=gone)
+    async with Assembly([*birds(3), broken], dynamic=dynamic) as tools:
+        session = tools.session()
+        said = asks((SEARCH, '{"query": "bird"}'))
+        results = await session.turn().round().execute(said.calls)
+        assert reasons(told(results[0])) == {
+            "bird_1": "admission_budget",
+            "bird_2": "admission_budget",
+            "bird_9": "load_failed",
+        }
+        for answers in (Answers(tuple(results)), as_text(Answers(tuple(results)))):
+            derived = tools.resume_from([said, answers])
+            assert set(derived.view.pool.tools) == {"bird_0"}
+            assert derived.state() == session.state()
+
+
+async def test_a_call_without_a_result_and_a_result_without_a_call_touch_nothing() -> None:
+    async with Assembly(tools_(), dynamic=DYNAMIC) as tools:
+        sung = (TextPart("sings"),)
+        answers = Answers((ToolResult(sung, call_id="c1"), ToolResult(sung, call_id="x")))
+        derived = tools.resume_from([asks("bird_0", "bird_1", "bird_2"), answers])
+        assert set(derived.view.pool.tools) == {"bird_1"}
 
 
 async def test_TS06_after_a_compaction_the_session_still_has_what_was_revealed() -> None:
@@ -191,10 +209,10 @@ async def test_refused_and_limited_steps_of_a_transcript_count_for_nothing() -> 
         session, messages = tools.session(), list[Message]()
         turn = session.turn()
         for said in (
-            calling(("dark", "{}")),
-            calling(searching("bird")),
-            calling(("bird_0", "{}")),
-            calling(("clock", "{}")),
+            asks(("dark", "{}")),
+            asks(finding("bird")),
+            asks(("bird_0", "{}")),
+            asks(("clock", "{}")),
         ):
             results = await turn.round().execute(said.calls)
             messages += [said, Answers(tuple(results))]

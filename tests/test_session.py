@@ -136,7 +136,7 @@ async def test_C15_failed_calls_and_searches_count_and_text_only_answers_do_not(
         assert outcome((await turn.round().execute(calls("a")))[0]) == "limited"
 
 
-def test_C3_defaults_zero_unlimited_and_negatives() -> None:
+def test_C3_zero_is_the_default_and_a_negative_limit_is_refused() -> None:
     assert ToolLimits() == ToolLimits(25, 100, 8)
     assert ToolLimits(0, 0, 0) == ToolLimits()
     assert ToolLimits(UNLIMITED, UNLIMITED).iterations == UNLIMITED
@@ -192,7 +192,7 @@ async def test_a_fault_that_must_not_be_contained_ends_the_batch_and_the_others_
     async def wait(ctx: object, arguments: str) -> str:
         begun.set()
         try:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
         finally:
             log.append("cancelled")
         return ""
@@ -225,15 +225,6 @@ async def test_what_a_session_may_call_is_what_its_principal_may() -> None:
         session.require("mine")
         assert session.turn().round().names == ()
         assert outcome(await session.call("mine")) == "not_found"
-
-
-async def test_TS06_what_was_revealed_stays_in_view_without_any_history() -> None:
-    async with Assembly([Plain("x", "ran")], dynamic=Dynamic()) as tools:
-        session = tools.session()
-        search = [ToolCall("1", "tool_search", '{"query": "x"}')]
-        await session.turn().round().execute(search)
-        later = session.turn().round()
-        assert outcome((await later.execute(calls("x")))[0]) == "ran"
 
 
 async def test_a_search_result_a_middleware_added_to_still_tells_what_the_next_round_sends() -> (

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from toolcrib.cli.terminal import visible
 from toolcrib.content import ToolCall
 from toolcrib.decoding import decode
 from toolcrib.definition import ToolDefinition, compact_json
@@ -139,12 +140,6 @@ class Approver:
             return definition.annotations.read_only is not True
         is_search = definition.name == SEARCH_TOOL and source == OWN
         return self._which is Approving.ALL and not is_search
-
-
-def visible(text: str) -> str:
-    """`text` on one line, with an escape for every character that prints nothing or turns the
-    order of what does (control characters, marks of direction): nothing of it is hidden."""
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def masked(call: ToolCall, definition: ToolDefinition) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolcrib.answers import misfits
+from toolcrib.cli.terminal import visible
 from toolcrib.host import CANCELLED, DECLINED, Elicitation, ElicitationAnswer, accepted
 from toolcrib.jsonvalue import is_array, is_object
 
@@ -52,7 +53,7 @@ class Asking:
 
     async def _errand(self, question: Elicitation) -> ElicitationAnswer:
         """The person opens the address: nothing here does."""
-        said = f"{_heading(question)}\n  {_visible(question.url)}\n"
+        said = f"{_heading(question)}\n  {visible(question.url)}\n"
         while True:
             line = await self._line(f"{said}Open this address yourself, if you trust it. y or n: ")
             if line.lower() in YES_WORDS:
@@ -64,7 +65,7 @@ class Asking:
             values = await self._values(question, said)
             if not (wrong := misfits(question, values)):
                 return accepted(values)
-            said = "".join(f"! {_visible(one)}\n" for one in wrong)
+            said = "".join(f"! {visible(one)}\n" for one in wrong)
         return CANCELLED
 
     async def _values(self, question: Elicitation, said: str) -> dict[str, Any]:
@@ -134,26 +135,20 @@ def _number(line: str, kind: type[int] | type[float]) -> int | float:
 
 def _chosen(among: list[str], said: str) -> str:
     if among and said not in among:
-        raise ValueError(f"choose from {', '.join(map(_visible, among))}")
+        raise ValueError(f"choose from {', '.join(map(visible, among))}")
     return said
 
 
 def _heading(question: Elicitation) -> str:
-    about = f" (for {_visible(question.tool)})" if question.tool else ""
-    return f"MCP server {question.server!r}{about} asks: {_visible(question.message)}"
+    about = f" (for {visible(question.tool)})" if question.tool else ""
+    return f"MCP server {question.server!r}{about} asks: {visible(question.message)}"
 
 
 def _prompt(name: str, field: Mapping[str, Any]) -> str:
     title, described = str(field.get("title") or name), field.get("description")
-    words = [_visible(title if not described else f"{title}: {described}")]
+    words = [visible(title if not described else f"{title}: {described}")]
     if among := choices(field):
-        words.append(f"({', '.join(map(_visible, among))})")
+        words.append(f"({', '.join(map(visible, among))})")
     if "default" in field:
-        words.append(f"[{_visible(json.dumps(field['default'], ensure_ascii=False))}]")
+        words.append(f"[{visible(json.dumps(field['default'], ensure_ascii=False))}]")
     return " ".join(words) + " > "
-
-
-def _visible(text: str) -> str:
-    """`text` on one line, with an escape for whatever prints nothing: a server's words must not
-    look like ours."""
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import orjson
-from rich.console import Console
 from rich.markup import escape
 
-from toolcrib.cli.approving import Question, masked, visible
+from toolcrib.cli.approving import Question, masked
+from toolcrib.cli.terminal import console, plain, short, visible
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.display import display
 from toolcrib.errors import ToolcribError
@@ -24,9 +23,6 @@ __all__ = ["JsonLines", "Screen", "Shows"]
 CALL, RESULT = 160, 300
 """Characters of a call's arguments and of a result that are shown."""
 ANSWERS: Final = "[y]es, this once · [a]lways, in this session · [n]o, or: n why ·"
-_CONTROL: Final[Mapping[int, None]] = {
-    code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)
-}
 
 
 class Shows(Protocol):
@@ -49,22 +45,11 @@ class Shows(Protocol):
     def cancelled(self) -> None: ...
 
 
-def plain(text: str) -> str:
-    """`text` without control characters: neither a model nor a tool commands the terminal."""
-    return text.translate(_CONTROL)
-
-
-def short(text: str, most: int) -> str:
-    """`text` as one line of at most `most` characters."""
-    line = " ".join(plain(text[: 8 * most]).split())
-    return line if len(line) <= most and len(text) <= 8 * most else line[: most - 1] + "…"
-
-
 class Screen:
     """For people. Text appears as the model writes it, calls and results on lines of their own."""
 
     def __init__(self, *, is_prompting: bool) -> None:
-        self._console = Console(file=sys.__stdout__, highlight=False, soft_wrap=True)
+        self._console = console()
         self._is_prompting = is_prompting
         self._is_mid_line = False
         self._round: Round | None = None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import orjson
-from rich.console import Console
 from rich.markup import escape
 
+from toolcrib.cli.terminal import console, print_json
 from toolcrib.ranking.explain import Explanation, WordShare
 from toolcrib.testing.retrieval import Retrieval
 
@@ -25,35 +23,26 @@ _ORIGINS = {
 _MOST_TERMS = 4
 
 
-def _console() -> Console:
-    return Console(file=sys.__stdout__, highlight=False, soft_wrap=True)
-
-
-def _json(value: Any) -> None:
-    text = orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode()
-    print(text, file=sys.__stdout__)
-
-
 def explained_text(query: str, explained: Sequence[Explanation]) -> None:
-    console = _console()
+    to = console()
     if not explained:
-        console.print(f"nothing fits {escape(query)!r}")
+        to.print(f"nothing fits {escape(query)!r}")
     for one in explained:
-        console.print(f"[bold]{one.total:.2f}  {escape(one.name)}[/bold]")
+        to.print(f"[bold]{one.total:.2f}  {escape(one.name)}[/bold]")
         if one.partial:
-            console.print("  by its words alone; what it gains by meaning is not told apart")
+            to.print("  by its words alone; what it gains by meaning is not told apart")
         for condition in one.conditions:
-            console.print(f"  holds   {escape(condition.text)}")
+            to.print(f"  holds   {escape(condition.text)}")
         if one.listed:
-            console.print("  listed  the query has filters only")
+            to.print("  listed  the query has filters only")
         for word in one.words:
-            console.print(f"  {word.points:6.2f}  {escape(_word(word))}")
+            to.print(f"  {word.points:6.2f}  {escape(_word(word))}")
         gains = [("name", one.gains.name), ("source", one.gains.source)]
         told = ", ".join(f"+{gain:.0%} {what} covered" for what, gain in gains if gain >= 0.005)
         if told:
-            console.print(f"  x {one.gains.factor:4.2f}  {told}")
+            to.print(f"  x {one.gains.factor:4.2f}  {told}")
         if one.named:
-            console.print(f"  {one.named:6.2f}  the query names it")
+            to.print(f"  {one.named:6.2f}  the query names it")
 
 
 def _word(word: WordShare) -> str:
@@ -68,7 +57,7 @@ def _word(word: WordShare) -> str:
 
 
 def explained_json(query: str, explained: Sequence[Explanation]) -> None:
-    _json({"query": query, "hits": [asdict(one) | _gains(one) for one in explained]})
+    print_json({"query": query, "hits": [asdict(one) | _gains(one) for one in explained]})
 
 
 def _gains(one: Explanation) -> dict[str, Any]:
@@ -76,14 +65,14 @@ def _gains(one: Explanation) -> dict[str, Any]:
 
 
 def retrieval_text(found: Retrieval) -> None:
-    console = _console()
+    to = console()
     recall = "  ".join(f"recall@{rank} {share:.3f}" for rank, share in found.recall.items())
-    console.print(f"{found.cases} queries  {recall}  nDCG@10 {found.ndcg:.3f}  MRR {found.mrr:.3f}")
+    to.print(f"{found.cases} queries  {recall}  nDCG@10 {found.ndcg:.3f}  MRR {found.mrr:.3f}")
     for missed in found.missed:
-        console.print(f"\n[red]missed[/red] {escape(missed.query)!r}")
-        console.print(f"  not among the first {found.k}: {escape(', '.join(missed.missing))}")
-        console.print(f"  came: {escape(', '.join(missed.came) or 'nothing')}")
+        to.print(f"\n[red]missed[/red] {escape(missed.query)!r}")
+        to.print(f"  not among the first {found.k}: {escape(', '.join(missed.missing))}")
+        to.print(f"  came: {escape(', '.join(missed.came) or 'nothing')}")
 
 
 def retrieval_json(found: Retrieval) -> None:
-    _json(found.to_json())
+    print_json(found.to_json())

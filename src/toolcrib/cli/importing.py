@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from toolcrib.cli.exits import Exit
-from toolcrib.cli.render import print_json
+from toolcrib.cli.terminal import print_json
 from toolcrib.deploy.clients import dialect_named, imported, read_client_file
 
 __all__ = ["import_file"]

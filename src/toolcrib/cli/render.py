@@ -6,13 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from toolcrib.catalog import Catalog
 from toolcrib.cli.talk import Played, PlayedRound
+from toolcrib.cli.terminal import console, plain, print_json, print_table, short
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.deploy import Deployment
 from toolcrib.errors import Problem
@@ -28,47 +27,15 @@ __all__ = [
     "no_round",
     "played_json",
     "played_text",
-    "print_json",
-    "print_table",
     "problems_json",
     "result_json",
     "result_text",
     "round_text",
 ]
 
-_LINE = 160
-_LEAST = 30
-"""Characters of a description that are shown however narrow the terminal is."""
+_LINE, _RESULT, _PART = 160, 300, 120
+"""Characters of a line, a result and a part that is no text."""
 _TOKEN = 4
-
-
-def _console() -> Console:
-    return Console(file=sys.__stdout__, highlight=False, soft_wrap=True)
-
-
-def print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Only the last column gives way where the terminal is narrow: names are there to be typed."""
-    console = _console()
-    columns = range(len(names) - 1)
-    widths = [max(len(names[at]), *(len(row[at]) for row in rows)) for at in columns]
-    fixed = sum(widths) + 2 * len(widths)
-    room = max(_LEAST, console.width - fixed)
-    table = Table(*names, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(escape, row[:-1]), escape(_short(row[-1], room)))
-    console.width = fixed + room  # rich would rather cut a name than go beyond the terminal
-    console.print(table)
-
-
-def print_json(value: Any) -> None:
-    """On the real standard output, whatever a tool makes of `sys.stdout`."""
-    text = orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode()
-    print(text, file=sys.__stdout__)
-
-
-def _short(text: str, most: int = _LINE) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def catalog_table(catalog: Catalog) -> None:
@@ -83,9 +50,9 @@ def catalog_table(catalog: Catalog) -> None:
         for entry in catalog
     ]
     print_table(("tool", "source", "exposure", "bytes", "description"), rows)
-    console = _console()
+    to = console()
     total = sum(definition.wire_bytes for definition in catalog.definitions)
-    console.print(
+    to.print(
         f"\n{len(catalog)} tools, {total:,} bytes of definitions (about {total // _TOKEN:,} tokens)"
     )
 
@@ -109,7 +76,7 @@ def catalog_json(catalog: Catalog) -> None:
 
 def hits_table(query: str, hits: Sequence[Hit], catalog: Catalog) -> None:
     if not hits:
-        _console().print(f"nothing fits {escape(query)!r}")
+        console().print(f"nothing fits {escape(query)!r}")
         return
     rows = [(f"{hit.score:.2f}", hit.name, _described(catalog, hit.name)) for hit in hits]
     print_table(("score", "tool", "description"), rows)
@@ -136,7 +103,7 @@ def result_text(result: ToolResult) -> None:
     for part in result.content:
         shown = part.to_json()
         if shown["type"] not in ("text", "data"):
-            print(f"[{shown['type']}: {_short(str(shown), 120)}]", file=sys.__stdout__)
+            print(f"[{shown['type']}: {short(str(shown), _PART)}]", file=sys.__stdout__)
 
 
 def result_json(result: ToolResult) -> None:
@@ -148,32 +115,33 @@ def no_round(played: PlayedRound) -> None:
 
 
 def round_text(played: PlayedRound) -> None:
-    console = _console()
+    to = console()
     tools = "tool" if len(played.names) == 1 else "tools"
-    console.print(
+    to.print(
         f"[bold]round {played.number}[/bold]  {len(played.names)} {tools} in view,"
         f" {played.bytes:,} bytes (about {played.tokens:,} tokens)"
     )
     if played.new:
-        console.print(f"  [green]new[/green]    {escape(', '.join(played.new))}")
+        to.print(f"  [green]new[/green]    {escape(', '.join(played.new))}")
     if played.say:
-        console.print(f"  [cyan]says[/cyan]   {escape(_short(played.say))}")
+        to.print(f"  [cyan]says[/cyan]   {escape(short(played.say, _LINE))}")
     for call, result in played.calls:
-        _call_text(console, call, result)
-    console.print()
+        _call_text(to, call, result)
+    to.print()
 
 
-def _call_text(console: Console, call: ToolCall, result: ToolResult) -> None:
-    console.print(f"  [cyan]calls[/cyan]  {escape(call.name)} {escape(_short(call.arguments))}")
+def _call_text(to: Console, call: ToolCall, result: ToolResult) -> None:
+    arguments = short(call.arguments, _LINE)
+    to.print(f"  [cyan]calls[/cyan]  {escape(plain(call.name))} {escape(arguments)}")
     word = f"[red]{result.failure.kind}[/red]" if result.failure else "[green]gets[/green]  "
-    console.print(f"  {word} {escape(_short(result.text, 300))}")
+    to.print(f"  {word} {escape(short(result.text, _RESULT))}")
 
 
 def played_text(played: Played) -> None:
     rounds = len(played.rounds)
     full = played.listing_bytes * rounds
     share = 100 * played.sent_bytes / full if full else 0
-    _console().print(
+    console().print(
         f"{rounds} rounds sent {played.sent_bytes:,} bytes of definitions; listing all"
         f" {played.tools} tools every time would have cost {full:,} bytes ({share:.0f} %)."
     )
@@ -200,11 +168,11 @@ def _round_json(one: PlayedRound) -> dict[str, Any]:
 
 
 def checked_text(deployment: Deployment) -> None:
-    console = _console()
+    to = console()
     for warning in deployment.warnings:
-        console.print(f"[yellow]warning[/yellow] {escape(str(warning))}")
+        to.print(f"[yellow]warning[/yellow] {escape(str(warning))}")
     kinds = ", ".join(f"{one.name} ({one.kind})" for one in deployment.resources)
-    console.print(f"{escape(deployment.file)}: fine. {escape(kinds)}")
+    to.print(f"{escape(deployment.file)}: fine. {escape(kinds)}")
 
 
 def checked_json(deployment: Deployment) -> None:

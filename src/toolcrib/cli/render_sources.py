@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 
-from toolcrib.cli.chat_screen import plain
-from toolcrib.cli.render import print_json, print_table
 from toolcrib.cli.rows import Row
+from toolcrib.cli.terminal import console, plain, print_json, print_table
 
 __all__ = ["rows_json", "rows_table"]
 
@@ -24,14 +21,14 @@ _COLUMNS = ("server", "source", "state", "protocol", "tools", "bytes", "ready in
 def rows_table(rows: Sequence[Row], stderr: bool) -> None:
     """The table, and below it, in full, why a server is not ready and what it said."""
     print_table(_COLUMNS, [_cells(row) for row in rows])
-    console = Console(file=sys.__stdout__, highlight=False, soft_wrap=True)
+    to = console()
     for row in rows:
         if row.reason:
-            console.print(f"\n[bold]{escape(plain(row.server))}[/bold] {escape(plain(row.reason))}")
+            to.print(f"\n[bold]{escape(plain(row.server))}[/bold] {escape(plain(row.reason))}")
     for row in rows if stderr else ():
         if row.stderr:
-            console.print(f"\n[bold]{escape(plain(row.server))}[/bold] last said on stderr:")
-            console.print(escape(plain(row.stderr)).rstrip())
+            to.print(f"\n[bold]{escape(plain(row.server))}[/bold] last said on stderr:")
+            to.print(escape(plain(row.stderr)).rstrip())
 
 
 def _cells(row: Row) -> tuple[str, ...]:

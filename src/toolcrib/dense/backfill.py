@@ -166,7 +166,7 @@ class Backfill:
                 logger.warning("%s fails, tools are found by their words only: %s", name, error)
             self._failures += 1
             self._size = max(1, self._size // 2)
-            self._waiting = {**self._waiting, **self._flight, **self._waiting}
+            self._waiting |= self._flight
             self._flight = {}
             self._changed.wait_for(lambda: self._closing, self._retry.after(self._failures))
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Vectors: TypeAlias = NDArray[np.float32]
-"""Shape (texts, dimensions), float32."""
+"""Float32, of shape (texts, dimensions); the one of a single text may be (dimensions,)."""
 
 
 class EncodingFailed(ToolcribError):

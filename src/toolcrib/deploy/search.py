@@ -66,7 +66,7 @@ class EncoderSettings:
 @dataclass(frozen=True, slots=True)
 class ByMeaning:
     """Makes the ranker of one assembly. `percent` is the share of meaning; `cache` the file that
-    keeps vectors from one run to the next (empty: none)."""
+    keeps vectors from one run to the next (empty: none), closed with the ranker."""
 
     encoder: EncoderSettings
     cache: str = ""
@@ -77,7 +77,14 @@ class ByMeaning:
         from toolcrib.dense.vectors import VectorCache
 
         cache = VectorCache(Path(self.cache)) if self.cache else None
-        return Hybrid(Index(), self.encoder.make(), cache=cache, weight=self.percent / 100)
+
+        class OfAssembly(Hybrid):
+            def close(self) -> None:
+                super().close()
+                if cache is not None:
+                    cache.close()
+
+        return OfAssembly(Index(), self.encoder.make(), cache=cache, weight=self.percent / 100)
 
 
 def _check_kind(at: At) -> None:

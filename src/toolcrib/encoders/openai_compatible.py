@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolcrib.dense.encoder import EncodingFailed, Vectors, checked, missing, unit
+from toolcrib.dense.encoder import EncodingFailed, Vectors, checked, library, unit
 from toolcrib.errors import InvalidDefinition
 from toolcrib.redact import Redactor
 
@@ -108,9 +108,7 @@ class OpenAIEncoder:
 
 
 def _client(base_url: str | None, api_key: str | None) -> OpenAI:
-    try:
-        from openai import OpenAI
-    except ModuleNotFoundError as error:
-        raise missing(str(error.name), "'toolcrib[openai]'") from error
+    sdk = library("openai", "'toolcrib[openai]'")
     key = api_key or os.environ.get("OPENAI_API_KEY") or (NO_KEY if base_url else None)
-    return OpenAI(base_url=base_url, api_key=key, timeout=TIMEOUT)
+    client: OpenAI = sdk.OpenAI(base_url=base_url, api_key=key, timeout=TIMEOUT)
+    return client

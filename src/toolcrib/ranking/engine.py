@@ -1,9 +1,9 @@
 """What an inverted index offers to the search: the contract of its two implementations.
 
 `scan` is the one in plain Python, `packed` the one on numpy arrays; given equal histories they
-answer alike, to the last bit. Numbers for documents and terms, nothing else: what a query means is
-`query`, which names it holds and who may see what is `index`. Not thread-safe; `index` holds its
-lock round every use.
+answer alike, to the last bit. Documents are numbers here, terms texts, and nothing else: what a
+query means is `reading`, which tools it names `entries`. Not thread-safe; `index` holds its lock
+round every use.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Engine(Protocol):
 
     def candidates(self, lists: Sequence[WordList], most: int) -> dict[int, float]:
         """Documents and the sums of their weighted impacts: all that can be among the `most` best
-        once each was multiplied by a factor from 1 to `gain.MOST`, and few others."""
+        once each was multiplied by a factor from 1 to `gain.BOUND`, and few others."""
         ...
 
     def among(self, lists: Sequence[WordList], numbers: Collection[int]) -> dict[int, float]:

@@ -1,6 +1,6 @@
 """Why a document has the score it has: the shares of a query's words, and what was gained.
 
-Values, and how a word's contribution is split over the fields; the score itself is `index`'s.
+Values, and how a word's contribution is split over the fields; the score itself is `order`'s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a document gains beyond the sum of a query's words: a factor per document.
 
-`MOST` bounds the factor, so that engines may leave out what cannot reach the top.
+`BOUND` bounds the factor, so that engines may leave out what cannot reach the top.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from toolcrib.ranking.query import Query
 
-__all__ = ["MOST", "Gainer", "Gains", "NameWeights", "Traits", "weight_of"]
+__all__ = ["BOUND", "Gainer", "Gains", "NameWeights", "Traits"]
 
 NAME_COVERAGE = 0.5
 COVERAGE_POWER = 3
@@ -24,9 +24,8 @@ SOURCE_COVERAGE = 0.1
 """… and a little when the query holds all of its source's name. Gains 0.001 there, 0.007 in the
 two sets of many servers."""
 
-MOST = 1 + NAME_COVERAGE + SOURCE_COVERAGE
-"""The highest factor."""
-_MOST = MOST * (1 + 1e-9)  # factors are sums of rounded numbers
+BOUND = (1 + NAME_COVERAGE + SOURCE_COVERAGE) * (1 + 1e-9)
+"""The highest factor, and a little: scores and factors are sums of rounded numbers."""
 _SCORE = itemgetter(1)
 _NOTHING = repeat(0.0)
 
@@ -52,7 +51,7 @@ class Gains(NamedTuple):
         return 1 + self.name + self.source
 
 
-def weight_of(terms: Sequence[str], rarities: Mapping[str, float]) -> float:
+def _weight_of(terms: Sequence[str], rarities: Mapping[str, float]) -> float:
     """The `rarities` of `terms` together: the same for all queries until a document changes."""
     return sum(map(rarities.__getitem__, terms))
 
@@ -87,7 +86,7 @@ class Gainer:
         top: list[float] = []
         least = 0.0  # what the best `most` of those so far have at least
         for number, score in sorted(scores.items(), key=_SCORE, reverse=True):
-            if score * _MOST < least:
+            if score * BOUND < least:
                 break
             name, source, _ = traits[number]
             factor = sources.get(source)
@@ -110,7 +109,7 @@ class Gainer:
     def _by_source(self, name: str) -> float:
         terms = name.split()
         held = sum(map(self._held.get, terms, _NOTHING))
-        return held and SOURCE_COVERAGE * held / weight_of(terms, self._rarities)
+        return held and SOURCE_COVERAGE * held / _weight_of(terms, self._rarities)
 
 
 class NameWeights(dict[int, float]):
@@ -125,5 +124,5 @@ class NameWeights(dict[int, float]):
         self._rarities = rarities
 
     def __missing__(self, number: int) -> float:
-        weight = self[number] = weight_of(self._traits[number].name, self._rarities)
+        weight = self[number] = _weight_of(self._traits[number].name, self._rarities)
         return weight

@@ -53,9 +53,8 @@ class Index:
         words = Words()
         self._entries = Entries(engine)
         self._free: list[int] = []
-        self._sources = Sources(
-            words, engine, Lexicon(words, engine), Spelling(), learned, self._entries.numbers
-        )
+        lexicon, spelling = Lexicon(words, engine), Spelling(engine.frequency)
+        self._sources = Sources(words, engine, lexicon, spelling, learned, self._entries.numbers)
 
     def put(self, document: Document) -> None:
         """Adds `document`, in place of the one with its key, from the next search on."""

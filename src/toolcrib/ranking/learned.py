@@ -36,19 +36,19 @@ class Learned:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._words = Words()
+        self._ignored = self._words.stop_terms | self._words.filler_terms
         self._notes = 0
         self._tools: dict[str, dict[str, tuple[float, int]]] = {}
         self._owners: dict[str, dict[str, None]] = {}
 
     def note(self, query: str, key: str) -> None:
-        """Notes that `query` led to a successful call of the tool `key`. Stop words, numbers and
-        one-letter words teach nothing."""
+        """Notes that `query` led to a successful call of the tool `key`. Stop words, those people
+        wrap a request in, numbers and one-letter words teach nothing."""
         with self._lock:
-            ignored = self._words.stop_terms | self._words.filler_terms
             terms = dict.fromkeys(
                 term
                 for term in self._words.terms(query[:MAX_QUERY])
-                if term not in ignored and not term.isdigit()
+                if term not in self._ignored and not term.isdigit()
             )
             if not terms:
                 return

@@ -1,4 +1,4 @@
-"""What a term means to a query, looked up once: its weight, its documents, its neighbours.
+"""What a term means to a query, looked up once: its weight and its neighbours.
 
 A cache of one state of the index, to be cleared when a document changes. What becomes of these
 facts in a query is `reading`.
@@ -32,12 +32,11 @@ MAX_TERMS = 20_000
 
 
 class Term(NamedTuple):
-    """A word of a query: what it counts there, whether any document knows it, its idf then, the
-    words it stands for also, as their beginning, and the known ones that may stand for it."""
+    """A word of a query: what it counts there, whether any document knows it, the words it stands
+    for also, as their beginning, and the known ones that may stand for it."""
 
     weight: float
     is_known: bool
-    rarity: float
     begun: tuple[str, ...]
     near: tuple[str, ...]
 
@@ -76,5 +75,4 @@ class Lexicon(dict[str, Term]):
             for other in synonyms().get(term, ())
             if 0 < engine.frequency(other) <= SYNONYM_FREQUENT
         ]
-        rarity = engine.rarity(documents) if documents else 0.0
-        return Term(weight, documents > 0, rarity, tuple(begun), tuple(near))
+        return Term(weight, documents > 0, tuple(begun), tuple(near))

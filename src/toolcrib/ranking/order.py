@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from toolcrib.frozen import NOTHING
 from toolcrib.ranking.entries import Entries
 from toolcrib.ranking.explain import Condition, Explanation, shares_of
 from toolcrib.ranking.gain import Gainer
@@ -20,7 +21,6 @@ __all__ = ["Ranking"]
 
 LISTED = 1.0
 """The score of what filters alone have found."""
-_NOT_CORRECTED: Mapping[str, str] = {}
 
 
 class Ranking:
@@ -52,7 +52,7 @@ class Ranking:
     def corrections(self, hits: Iterable[Hit]) -> Mapping[str, str]:
         """The corrections that some of `hits` hold, as words are written in query and hit."""
         if not self._query.corrected:
-            return _NOT_CORRECTED
+            return NOTHING
         entries, words = self._entries, self._sources.words
         found = [entries[entries.numbers[hit.name]] for hit in hits]
         told: dict[str, str] = {}

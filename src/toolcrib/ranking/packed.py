@@ -15,7 +15,6 @@ from typing import cast
 
 import numpy as np
 
-from toolcrib.ranking import gain
 from toolcrib.ranking.arrays import (
     Counts,
     Dense,
@@ -27,6 +26,7 @@ from toolcrib.ranking.arrays import (
     weighed,
 )
 from toolcrib.ranking.engine import PREFIX_WEIGHT, Occurrence, WordList
+from toolcrib.ranking.gain import BOUND
 from toolcrib.ranking.postings import Postings
 from toolcrib.ranking.weights import FIELD_COUNT, Weights
 
@@ -39,9 +39,6 @@ _DENSE = 8
 so, and its array takes at most six times what it would take sparse."""
 _ROOM = 1.25
 """By how much the arrays over all documents grow."""
-_SLACK = 1 + 1e-9
-"""Bounds are sums of rounded numbers: this much keeps them bounds."""
-_GAIN = gain.MOST * _SLACK
 _MANY = 8
 """Words are added to fewer than this share of the documents alone, otherwise to all."""
 _AGAIN = 0.7
@@ -123,9 +120,11 @@ class Packed:
 
     def impacts(self, term: str) -> Sparse | Dense:
         known = self._postings.find(term)
-        if known not in self._kept:
+        kept = self._kept.get(known)
+        if kept is None:
             self.prepare([term])
-        return self._kept[known]
+            kept = self._kept[known]
+        return kept
 
     def expanded(self, term: str, others: Sequence[str]) -> Sparse:
         postings = self._postings
@@ -141,7 +140,7 @@ class Packed:
             packed.extend(exact.counts)
         places, counts = np.array(numbers, np.intp), unpacked(packed)
         counts[begun:] *= 2  # a field counts the wider of the exact word and half the begun one
-        found, widest = _widest(places, counts, self._size)
+        found, widest = _widest(places, counts)
         impacts = weighed(found, widest, self._factors, PREFIX_WEIGHT) * self.rarity(len(found))
         if exact is not None:
             alone = weighed(places[begun:], counts[begun:] // 2, self._factors).astype(np.float32)
@@ -162,7 +161,7 @@ class Packed:
         scores, spare = self._scores[: self._size], self._spare[: self._size]
         scores.fill(0.0)
         left = list(accumulate((bound for _, _, bound in reversed(lists)), initial=0.0))[::-1]
-        asking = left[0] / (1 + _GAIN)  # with more to come the answer is known
+        asking = left[0] / (1 + BOUND)  # with more to come the answer is known
         for at, (weight, impacts, _) in enumerate(lists):
             arrays = cast("Sparse | Dense", impacts)
             if left[at] < asking and isinstance(arrays, Dense):
@@ -227,14 +226,13 @@ class Packed:
         self._bytes = 0
 
 
-def _widest(places: Numbers, counts: Counts, size: int) -> tuple[Numbers, Counts]:
-    """The documents that occur in `places`, by rising number, each with the highest count of each
-    field."""
-    wide = np.zeros((size, FIELD_COUNT), np.uint8)
-    rows, fields = counts.nonzero()
-    np.maximum.at(wide.reshape(-1), places[rows] * FIELD_COUNT + fields, counts[rows, fields])
-    found = np.flatnonzero(wide.view(np.uint64))
-    return found, wide[found]
+def _widest(places: Numbers, counts: Counts) -> tuple[Numbers, Counts]:
+    """The documents that occur in `places`, of which there is one at least, by rising number, each
+    with the highest count of each field."""
+    order = places.argsort(kind="stable")
+    rising = places[order]
+    starts = np.concatenate(([0], (rising[1:] != rising[:-1]).nonzero()[0] + 1))
+    return rising[starts], np.maximum.reduceat(counts[order], starts)
 
 
 def _threshold(scores: Floats, most: int) -> float:
@@ -245,7 +243,7 @@ def _threshold(scores: Floats, most: int) -> float:
         scores = scores[: rows * blocks].reshape(rows, blocks).max(axis=0)
     if len(scores) <= most:
         return 0.0
-    return float(np.partition(scores, len(scores) - most)[len(scores) - most]) / _GAIN
+    return float(np.partition(scores, len(scores) - most)[len(scores) - most]) / BOUND
 
 
 def _best(found: Numbers, sums: Floats, most: int) -> dict[int, float]:

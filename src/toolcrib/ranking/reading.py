@@ -61,13 +61,14 @@ def parsed(text: str, sources: Sources) -> Query:
         corrected = _corrections(text, [term for term in weights if term not in known], sources)
         reasons += _corrected(weights, shares, corrected)
     reasons += _alike(weights, shares, lexicon)
-    found = list(zip(_lists(reasons, lexicon, engine), reasons, strict=True))
+    found = list(zip(_lists(reasons, engine), reasons, strict=True))
     if sources.learned is not None:
         found += _taught(weights, sources, sources.learned)
     found.sort(key=_by_bound)
     lists, why = zip(*found, strict=True) if found else ((), ())
-    held = {term: share * lexicon[term].rarity for term, share in shares.items()}
-    return Query(lists, why, held, engine.rarities, not weights, corrected)
+    rarities = engine.rarities
+    held = {term: share * rarities[term] for term, share in shares.items()}
+    return Query(lists, why, held, rarities, not weights, corrected)
 
 
 def _by_bound(found: tuple[WordList, Reason]) -> tuple[float, Reason]:
@@ -75,12 +76,12 @@ def _by_bound(found: tuple[WordList, Reason]) -> tuple[float, Reason]:
 
 
 def _own(weights: Mapping[str, float], shares: dict[str, float], lexicon: Lexicon) -> list[Reason]:
-    """The query's own words that are known, rare ones together with the words they begin. All are
-    noted in `shares`."""
+    """The query's own words that are known, rare ones together with the words they begin. What of
+    these is indexed is noted in `shares`."""
     found: list[Reason] = []
     left = MAX_EXPANDED
     for term, weight in weights.items():
-        _, is_known, _, begun, _ = lexicon[term]
+        _, is_known, begun, _ = lexicon[term]
         terms: tuple[str, ...] = (term,)
         if begun and left:
             others = [other for other in begun if other not in weights]
@@ -111,12 +112,12 @@ def _alike(
 def _corrections(text: str, unknown: Sequence[str], sources: Sources) -> dict[str, str]:
     """The first unknown terms of a query and the known ones they may be misspelled for."""
     corrected: dict[str, str] = {}
-    engine, words = sources.engine, sources.words
+    words = sources.words
     for term in unknown[:MAX_LOOKED_UP]:
         written = words.spelled(text, term)
         if written.capitalize() in text[1:]:  # a capital inside a sentence: a name
             continue
-        nearest = sources.spelling.nearest(term, len(written), engine.frequency)
+        nearest = sources.spelling.nearest(term, len(written))
         if nearest is not None:
             corrected[term] = nearest
     return corrected
@@ -131,7 +132,7 @@ def _corrected(
             yield Reason(term, "corrected", (other,), CORRECTED_WEIGHT * weights[term])
 
 
-def _lists(reasons: Sequence[Reason], lexicon: Lexicon, engine: Engine) -> Iterator[WordList]:
+def _lists(reasons: Sequence[Reason], engine: Engine) -> Iterator[WordList]:
     """The lists of the known terms that `reasons` are about."""
     engine.prepare([terms[0] for _, _, terms, _ in reasons if len(terms) == 1])
     for _, _, terms, weight in reasons:
@@ -140,7 +141,7 @@ def _lists(reasons: Sequence[Reason], lexicon: Lexicon, engine: Engine) -> Itera
             impacts = engine.expanded(term, terms[1:])
         else:
             impacts = engine.impacts(term)
-            weight *= lexicon[term].rarity
+            weight *= engine.rarities[term]
         yield WordList(weight, impacts, weight * impacts.peak)
 
 

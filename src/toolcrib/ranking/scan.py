@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from toolcrib.ranking import gain
 from toolcrib.ranking.engine import PREFIX_WEIGHT, Occurrence, WordList
+from toolcrib.ranking.gain import BOUND
 from toolcrib.ranking.postings import Postings
 from toolcrib.ranking.weights import FIELD_COUNT, Weights, widest
 
@@ -21,11 +21,8 @@ __all__ = ["Scan"]
 MAX_KEPT = 64_000_000
 """Bytes of impacts kept at once; beyond it all are forgotten, and weighed again when asked for."""
 
-_SLACK = 1 + 1e-9
-"""Bounds are sums of rounded numbers: this much keeps them bounds."""
 _SHORT = 64
 """Postings worth adding up without asking whether they still matter."""
-_GAIN = gain.MOST * _SLACK
 _LOOKING = 5
 """Postings walked in the time of one binary search."""
 
@@ -136,7 +133,7 @@ class Scan:
             listed = cast("_Listed", impacts)
             size = len(listed.numbers)
             if adding and size > _SHORT and 2 * size > len(scores) >= most:
-                adding = left[at] * _GAIN >= _floor(scores, most)
+                adding = left[at] * BOUND >= _floor(scores, most)
             if adding:
                 _add_up(scores, weight, listed)
                 continue
@@ -202,7 +199,7 @@ def _still_possible(scores: dict[int, float], most: int, more: float) -> dict[in
     """Those of `scores` that can reach the best `most` with `more` points to come."""
     if len(scores) <= most:
         return scores
-    needed = _floor(scores, most) / _GAIN - more
+    needed = _floor(scores, most) / BOUND - more
     return {number: score for number, score in scores.items() if score >= needed}
 
 

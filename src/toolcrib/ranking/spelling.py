@@ -21,29 +21,34 @@ _SLACK = 1_024
 class Spelling:
     """The terms of an index, by first letter and length.
 
-    `learn` only queues; the terms are sorted in by the next `nearest`. Not thread-safe: the index
-    uses it under its lock.
+    `frequency` says in how many documents a term stands, 0: it is gone. `learn` only queues; the
+    terms are sorted in by the next `nearest`. Not thread-safe: the index uses it under its lock.
     """
 
-    __slots__ = ("_buckets", "_kept", "_new", "_size")
+    __slots__ = ("_buckets", "_frequency", "_kept", "_most", "_new", "_size")
 
-    def __init__(self) -> None:
+    def __init__(self, frequency: Callable[[str], int]) -> None:
+        self._frequency = frequency
         self._new: set[str] = set()
+        self._most = _SLACK
         self._buckets: dict[tuple[str, int], dict[str, int]] = {}
         self._size = self._kept = 0
 
     def learn(self, terms: Iterable[str]) -> None:
         """Terms of a document that was added."""
         self._new.update(terms)
+        if len(self._new) > self._most:  # nothing was misspelled for long, and many may be gone
+            self._new = set(filter(self._frequency, self._new))
+            self._most = 2 * len(self._new) + _SLACK
 
-    def nearest(self, term: str, letters: int, frequency: Callable[[str], int]) -> str | None:
+    def nearest(self, term: str, letters: int) -> str | None:
         """The known term nearest to `term`, which has `letters` letters as written: one error away,
         or two from `TWO_ERRORS_FROM` letters on. Swapped neighbours are one error; the first letter
-        must be right. Of equally near ones, the most frequent; `frequency` says in how many
-        documents a term stands, 0: it is gone."""
+        must be right. Of equally near ones, the most frequent."""
         if letters < LEAST_LETTERS or not (term.isascii() and term.isalpha()):
             return None
-        self._sort_in(frequency)
+        self._sort_in()
+        frequency = self._frequency
         most = 2 if letters >= TWO_ERRORS_FROM else 1
         found = [
             (errors, -documents, other)
@@ -65,9 +70,10 @@ class Spelling:
                 if (differing & mask).bit_count() <= most >= (differing & letters).bit_count():
                     yield other
 
-    def _sort_in(self, frequency: Callable[[str], int]) -> None:
+    def _sort_in(self) -> None:
         if self._size > 2 * self._kept + _SLACK:
-            self._new.update(t for b in self._buckets.values() for t in b if frequency(t))
+            for bucket in self._buckets.values():
+                self._new.update(filter(self._frequency, bucket))
             self._buckets, self._size = {}, 0
         if not self._buckets:
             self._kept = len(self._new)

@@ -15,9 +15,7 @@ from typing import NamedTuple, Protocol, cast
 import Stemmer  # type: ignore[import-not-found]  # a C module without stubs
 
 __all__ = [
-    "FILLER_WORDS",
     "LONGEST_NAME",
-    "STOP_WORDS",
     "NamedWord",
     "Words",
     "is_cjk",
@@ -54,7 +52,7 @@ would you your yours don ve ll re m
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """English function words, and those every request to an agent is made of (please, find, show). They
-stay searchable: `reading` only lets them weigh little."""
+stay searchable: `lexicon` only lets them weigh little."""
 
 _FILLER_WORDS = """
 able assist assistance available based best call called certain check come curious current currently
