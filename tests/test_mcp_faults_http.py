@@ -55,7 +55,10 @@ async def test_MC08_a_server_that_forgets_at_every_call_is_never_called_in_a_loo
             assert kind(result) in ("not_available", "outcome_unknown")
             assert len(server.heard("tools/call")) <= 2 * call
         server.misbehave()
-        assert str(await host.again("faulty__echo", text="back")) == "back"
+        result = await host.again("faulty__echo", text="back")
+        if kind(result) == "outcome_unknown":  # sent just as the forgotten session was left
+            result = await host.again("faulty__echo", text="back")
+        assert str(result) == "back"
 
 
 @cells(LEGACY_HTTP)
