@@ -23,6 +23,7 @@ WORKLOADS = "dispatch,conc,rich,big,fail,unknown,sync,registry,timeout,loop,impo
 PEERS = ["floor", "pydantic_ai", "strands"]
 SCRIPTS = {
     "Rounds": "rounds.py",
+    "MCP over stdio": "mcp_echo.py",
     "Search": "search.py",
     "A conversation over 527 real tools": "conversation.py",
 }
