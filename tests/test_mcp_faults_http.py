@@ -73,7 +73,6 @@ async def test_MC10_every_resumption_sends_the_cursor_and_the_call_is_done_once(
         assert server.ledger == ["k"]
 
 
-@pytest.mark.xfail(strict=True, reason="the SDK goes on resuming a call that nobody waits for")
 @cells(LEGACY_HTTP)
 async def test_MC10_a_stream_that_never_brings_anything_ends_with_its_call(cell: Cell):
     async with serving(cell, settings={"call_timeout": 0.2}) as (server, host):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
-
-from servers.faulty import CELLS, HTTP, Cell, cells, faulty, health, kind, serving
+from servers.faulty import Cell, cells, faulty, health, kind, serving
 from servers.support import Host, hosting, source
 from toolcrib.content import (
     AudioPart,
@@ -23,7 +21,6 @@ from toolcrib.testing import FaultServer
 
 RAW = base64.b64encode(b"bytes").decode()
 TEXT = {"type": "text", "text": "t"}
-TAKEN = "over HTTP a server's own -32000 is taken for the SDK's word for a lost connection"
 
 CONTENT: list[tuple[dict[str, Any], Any]] = [
     (TEXT, TextPart("t")),
@@ -81,14 +78,7 @@ async def test_A11_5_T_A18_an_error_answer_is_a_tool_error_whatever_its_code_and
             await error_is_told(server, host, code)
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        pytest.param(cell, marks=[pytest.mark.xfail(strict=True, reason=TAKEN)] * (cell in HTTP))
-        for cell in CELLS
-    ],
-    ids="-".join,
-)
+@cells()
 async def test_A11_5_an_error_of_the_code_that_the_sdk_uses_itself_is_one_too(cell: Cell):
     async with serving(cell) as (server, host):
         await error_is_told(server, host, -32000)

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from servers.http_peer import JSON, Peer, peer, refusal, reply
+from servers.http_peer import JSON, Answer, Peer, peer, refusal, reply
 from servers.support import BOUND, HERE, NO_WAIT, Host, hosting, source, until
 from toolcrib.content import ToolResult
 from toolcrib.errors import ConfigurationError
-from toolcrib.sources.mcp import McpServer, McpSource
+from toolcrib.sources.mcp import McpServer, McpSource, ServerSettings
+
+WAITS = ServerSettings(reconnect_wait=5.0)
 
 
 def remote(url: str, **declared: Any) -> McpSource:
@@ -31,8 +33,8 @@ def kind(result: ToolResult) -> str:
 
 
 @asynccontextmanager
-async def scripted(**declared: Any) -> AsyncIterator[tuple[Peer, Host]]:
-    async with peer() as one, hosting(remote(one.url, **declared)) as host:
+async def scripted(*, modern: bool = False, **declared: Any) -> AsyncIterator[tuple[Peer, Host]]:
+    async with peer(modern=modern) as one, hosting(remote(one.url, **declared)) as host:
         yield one, host
 
 
@@ -96,6 +98,37 @@ async def test_MC01_an_event_stream_that_ends_without_an_event_ends_the_call():
         one.on_call = lambda body: (200, {"Content-Type": "text/event-stream"}, b"")
         assert kind(await host.call("web__act")) == "outcome_unknown"
         assert one.calls() == 1
+
+
+PAGE = (200, {"Content-Type": "text/html"}, b"<form>Who are you?</form>")
+
+
+@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("answer", [(202, {}, b""), PAGE, (200, {}, b"")])
+async def test_MC01_MC02_a_success_without_an_answer_is_an_unknown_outcome_once(
+    answer: Answer, modern: bool
+):
+    async with scripted(modern=modern, settings=WAITS) as (one, host):
+        one.on_call = lambda body: answer
+        result = await host.call("web__act")
+        assert kind(result) == "outcome_unknown"
+        assert "took the request and gave no answer" in str(result)
+        assert one.calls() == 1
+        one.on_call = None
+        assert str(await host.again("web__act")) == "ok"
+
+
+@pytest.mark.parametrize("modern", [False, True])
+async def test_MC02_a_redirect_to_elsewhere_is_not_followed_and_nothing_was_done(modern: bool):
+    async with scripted(modern=modern) as (one, host), peer() as other:
+        one.on_call = lambda body: (307, {"Location": other.url}, b"")
+        result = await host.call("web__act")
+        assert kind(result) == "not_available"
+        assert "HTTP 307" in str(result)
+        assert other.requests == []
+        one.on_call = None
+        assert str(await host.call("web__act")) == "ok"
+        assert host.health("web").attempts == 1
 
 
 async def test_a_call_to_a_server_that_is_gone_was_not_sent():

@@ -11,7 +11,7 @@ from mcp import MCPError
 
 from toolcrib.content import AudioPart, DataPart, FilePart, ImagePart, TextPart
 from toolcrib.sources.mcp.era import Era
-from toolcrib.sources.mcp.faults import Rejected, fate, is_rejection, words
+from toolcrib.sources.mcp.faults import Rejected, Seen, fate, is_rejection, words
 from toolcrib.sources.mcp.health import delay
 from toolcrib.sources.mcp.mirror import mirror
 from toolcrib.sources.mcp.pages import MAX_PAGES, all_pages
@@ -182,32 +182,41 @@ def test_A11_5_an_error_without_text_says_so_and_keeps_its_parts():
 
 # -- what went wrong
 
-STDIO = {"http": False, "modern": False, "status": 0}
-HTTP = {"http": True, "modern": False, "gone": False}
-FATES: list[tuple[int, dict[str, Any], str]] = [
-    (-32000, {**STDIO, "sent": True, "gone": True}, "lost"),
-    (-32000, {**STDIO, "sent": False, "gone": True}, "not_sent"),
-    (-32000, {**STDIO, "sent": False, "gone": False}, "not_sent"),
-    (-32000, {**STDIO, "sent": True, "gone": False}, "answered"),
-    (-32600, {**STDIO, "sent": True, "gone": False}, "answered"),
-    (-32602, {**STDIO, "sent": True, "gone": False}, "answered"),
-    (-32700, {**STDIO, "sent": True, "gone": False}, "unreadable"),
-    (-32000, {**HTTP, "sent": True, "status": 200}, "lost"),
-    (-32000, {**HTTP, "sent": False, "status": 0}, "not_sent"),
-    (-32600, {**HTTP, "sent": True, "status": 404}, "stale"),
-    (-32600, {**HTTP, "sent": True, "status": 200}, "stale"),
-    (-32000, {**HTTP, "sent": True, "status": 400}, "turned_away"),
-    (-32603, {**HTTP, "sent": True, "status": 401}, "turned_away"),
-    (-32603, {**HTTP, "sent": True, "status": 503}, "lost"),
-    (-32603, {**HTTP, "sent": True, "status": 200}, "answered"),
-    (-32601, {**HTTP, "modern": True, "sent": True, "status": 404}, "answered"),
-    (-32020, {**HTTP, "modern": True, "sent": True, "status": 400}, "stale"),
+STDIO = {"http": False, "modern": False}
+HTTP = {"http": True, "modern": False}
+MODERN = {"http": True, "modern": True}
+FATES: list[tuple[int, dict[str, bool], Seen, str]] = [
+    (-32000, STDIO, Seen(sent=True, gone=True), "lost"),
+    (-32000, STDIO, Seen(sent=False, gone=True), "not_sent"),
+    (-32000, STDIO, Seen(sent=False), "not_sent"),
+    (-32000, STDIO, Seen(sent=True), "answered"),
+    (-32600, STDIO, Seen(sent=True), "answered"),
+    (-32602, STDIO, Seen(sent=True), "answered"),
+    (-32700, STDIO, Seen(sent=True), "unreadable"),
+    (-32000, HTTP, Seen(sent=True, status=200), "answered"),
+    (-32000, HTTP, Seen(sent=True, status=200, abandoned=True), "lost"),
+    (-32000, HTTP, Seen(sent=True, gone=True), "lost"),
+    (-32000, HTTP, Seen(sent=False), "not_sent"),
+    (-32600, HTTP, Seen(sent=True, status=404), "stale"),
+    (-32600, HTTP, Seen(sent=True, status=200), "stale"),
+    (-32600, HTTP, Seen(sent=True, status=200, gone=True), "stale"),
+    (-32600, HTTP, Seen(sent=True, status=202, abandoned=True), "lost"),
+    (-32600, MODERN, Seen(sent=True, status=202, abandoned=True), "lost"),
+    (-32600, HTTP, Seen(sent=True, status=307, abandoned=True), "turned_away"),
+    (-32000, HTTP, Seen(sent=True, status=400), "turned_away"),
+    (-32603, HTTP, Seen(sent=True, status=401), "turned_away"),
+    (-32603, HTTP, Seen(sent=True, status=503), "lost"),
+    (-32603, HTTP, Seen(sent=True, status=200), "answered"),
+    (-32601, MODERN, Seen(sent=True, status=404), "answered"),
+    (-32020, MODERN, Seen(sent=True, status=400), "stale"),
 ]
 
 
-@pytest.mark.parametrize(("code", "seen", "meaning"), FATES)
-def test_MC02_MC08_what_an_error_answer_means(code: int, seen: dict[str, Any], meaning: str):
-    assert fate(code, **seen) == meaning
+@pytest.mark.parametrize(("code", "where", "seen", "meaning"), FATES)
+def test_MC02_MC08_what_an_error_answer_means(
+    code: int, where: dict[str, bool], seen: Seen, meaning: str
+):
+    assert fate(code, seen, **where) == meaning
 
 
 def test_A10_3_T_A18_rejections_are_told_by_type_and_code_never_by_words():

@@ -5,6 +5,7 @@ Pure: from an exception or an error answer to one of a few meanings, and to word
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 import anyio
@@ -24,11 +25,13 @@ from toolcrib.sources.mcp.session import UnsupportedVersion
 
 __all__ = [
     "CLOSED",
+    "NO_ANSWER",
     "AnswerLost",
     "Fate",
     "Forbidden",
     "NotSent",
     "Rejected",
+    "Seen",
     "ServerFault",
     "TooLate",
     "Unanswered",
@@ -41,6 +44,7 @@ __all__ = [
 
 
 CLOSED: Final = "it closed the connection"
+NO_ANSWER: Final = "it took the request and gave no answer"
 
 
 class Rejected(Exception):
@@ -84,12 +88,27 @@ valid · lost: sent, and no answer will come.
 """
 
 
-def fate(code: int, *, sent: bool, status: int, http: bool, modern: bool, gone: bool) -> Fate:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the transport saw of a request that failed: whether any byte may have left, the HTTP
+    status that answered it (0: none), whether it gave the request up, as no answer can come, and
+    whether the whole connection was of no more use by then."""
+
+    sent: bool
+    status: int = 0
+    abandoned: bool = False
+    gone: bool = False
+
+
+def fate(code: int, seen: Seen, *, http: bool, modern: bool) -> Fate:
     """What an error answer of `code` means. The SDK gives local faults codes of their own, which a
-    server may use too; `gone` (the process ended) and `status` (of HTTP) tell them apart."""
-    if code == CONNECTION_CLOSED and not sent:
+    server may use too: what was seen tells them apart."""
+    status = seen.status
+    if code == CONNECTION_CLOSED and not seen.sent:
         return "not_sent"  # whatever else is known by now: nobody answers what never left
-    if code == CONNECTION_CLOSED and (http or gone) and status < 400:
+    if 300 <= status < 400:
+        return "turned_away"  # a redirect to elsewhere, which is not followed
+    if status < 400 and (seen.abandoned or (seen.gone and code == CONNECTION_CLOSED)):
         return "lost"
     if code == PARSE_ERROR:
         return "unreadable"
@@ -136,7 +155,7 @@ def words(error: BaseException, status: int = 0) -> str:
         return "it did not take the connection or the request in time"
     if isinstance(error, ValidationError):
         return "it answered with what the protocol does not allow"
-    if isinstance(error, MCPError) and status >= 400:
+    if isinstance(error, MCPError) and status >= 300:
         return f"it answered HTTP {status}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return CLOSED

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 from mcp import MCPError
 from mcp.client.subscriptions import SubscriptionLost
-from mcp_types import METHOD_NOT_FOUND
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from toolcrib.host import Ability
 from toolcrib.sources.mcp.asked import Asked
@@ -25,9 +25,11 @@ from toolcrib.sources.mcp.connection import Hears
 from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import (
     CLOSED,
+    NO_ANSWER,
     AnswerLost,
     Forbidden,
     NotSent,
+    Seen,
     ServerFault,
     Unreadable,
     fate,
@@ -191,11 +193,11 @@ class Link:
             outgoing.reset(token)
 
     def _failure(self, error: MCPError, going: Outgoing, modern: bool) -> Exception:
-        http = self._process is None
+        http, status = self._process is None, going.status
         # A server may send the SDK's code for a closed connection as its own.
         gone = self.ended.is_set() or (self._process is not None and self._process.gone)
-        status = going.status
-        what = fate(error.code, sent=going.sent, status=status, http=http, modern=modern, gone=gone)
+        seen = Seen(going.sent, status, going.abandoned, gone)
+        what = fate(error.code, seen, http=http, modern=modern)
         if what == "turned_away" and status == 403:
             return Forbidden("it answered HTTP 403")  # for this call; the connection is as it was
         if status >= 400 and what in ("turned_away", "lost"):
@@ -205,7 +207,8 @@ class Link:
         if what == "unreadable":
             return Unreadable("its answer cannot be read")
         if what == "lost":
-            return AnswerLost(self._server.masked(words(error, status)))
+            is_closed = status >= 400 or error.code == CONNECTION_CLOSED
+            return AnswerLost(self._server.masked(words(error, status)) if is_closed else NO_ANSWER)
         if what == "stale":
             self.end("its session is no longer valid")
         elif what == "not_sent" and (gone or not http):

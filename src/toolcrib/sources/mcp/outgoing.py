@@ -22,14 +22,16 @@ _ids: Final = count(1 << 20)
 
 class Outgoing:
     """One request: whether any byte of it may have left, the HTTP status that answered it (0:
-    none), the id it goes by, who hears what the server says meanwhile, since when it runs, and how
-    often the server has asked something on its behalf."""
+    none), whether the transport knows that no answer will come, the id it goes by, who hears what
+    the server says meanwhile, since when it runs, and how often the server has asked something on
+    its behalf."""
 
-    __slots__ = ("began", "hears", "id", "questions", "sent", "status")
+    __slots__ = ("abandoned", "began", "hears", "id", "questions", "sent", "status")
 
     def __init__(self, hears: Hears | None = None) -> None:
         self.sent = False
         self.status = 0
+        self.abandoned = False
         self.id = next(_ids)
         self.hears = hears
         self.began = time.monotonic()

@@ -17,8 +17,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
-from anyio import TASK_STATUS_IGNORED
-from anyio.abc import TaskStatus
 from mcp import Client
 from mcp.client._transport import Transport
 from mcp.client.session import ClientSession
@@ -26,8 +24,6 @@ from mcp.shared.dispatcher import (
     CallOptions,
     DispatchContext,
     OnNotify,
-    OnNotifyIntercept,
-    OnRequest,
 )
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -185,7 +181,7 @@ class RawSession(ClientSession):
 
 
 class _Dispatcher(JSONRPCDispatcher[TransportContext]):
-    """Tells when its receive loop ends, whatever ended it: the SDK tells nobody. Tells every
+    """Tells when nothing can come any more, whatever ended it: the SDK tells nobody. Tells every
     notification as it comes, before the SDK looks at it."""
 
     ears: Ears
@@ -204,18 +200,10 @@ class _Dispatcher(JSONRPCDispatcher[TransportContext]):
             logger.exception("a notification of an MCP server could not be taken")
         super()._dispatch_notification(msg, metadata, on_notify, sender_ctx)
 
-    async def run(
-        self,
-        on_request: OnRequest,
-        on_notify: OnNotify,
-        on_notify_intercept: OnNotifyIntercept | None = None,
-        *,
-        task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
-    ) -> None:
-        try:
-            await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
-        finally:
-            self.ears.ended()
+    def _fan_out_closed(self) -> None:
+        """Before those who wait are woken: they ask whether the connection is still there."""
+        self.ears.ended()
+        super()._fan_out_closed()
 
 
 class RawClient(Client):

@@ -15,15 +15,15 @@ from typing import Any, Self, cast
 
 import anyio
 import httpx2
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from toolcrib.sources.mcp.auth.flow import authorizing
 from toolcrib.sources.mcp.outgoing import outgoing
-from toolcrib.sources.mcp.process import MAX_LINE, ServerProcess
+from toolcrib.sources.mcp.process import ServerProcess
 from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.streamable import http_transport, is_answerable
 
 __all__ = ["HttpWatch", "http_streams", "process_streams"]
 
@@ -162,6 +162,7 @@ class HttpWatch:
         self.last_status = response.status_code
         if (going := outgoing.get()) is not None:
             going.status = response.status_code
+            going.abandoned = not is_answerable(response)
 
 
 @asynccontextmanager
@@ -172,10 +173,5 @@ async def http_streams(server: McpServer, watch: HttpWatch) -> AsyncGenerator[An
     async with authorizing(server.name, server.url, server.auth, watch.on_refusal) as auth:
         http = create_mcp_http_client(headers=dict(server.headers), timeout=timeout, auth=auth)
         http.event_hooks = {"request": [watch.on_request], "response": [watch.on_response]}
-        async with (
-            http,
-            streamable_http_client(
-                server.url, http_client=http, max_sse_event_size=MAX_LINE
-            ) as streams,
-        ):
+        async with http, http_transport(server.url, http) as streams:
             yield streams
