@@ -1,7 +1,7 @@
 """`toolcrib chat`: a conversation in the terminal, led by `loop` with a model of `models`.
 
 Takes lines and interrupts, and decides what becomes of a turn; what is seen is `chat_screen`'s,
-which calls a person is asked for, `approving`'s.
+which calls a person is asked for, `approving`'s, how a server's question is put, `asking`'s.
 Ctrl-C cancels the turn that runs and keeps the session; a second one, or the end of the input,
 ends.
 """
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolcrib.cli.approving import Approver, Approving
+from toolcrib.cli.asking import Ask, Asking
 from toolcrib.cli.chat_input import Lines
 from toolcrib.cli.chat_screen import JsonLines, Screen, Shows
 from toolcrib.cli.commands import READY_PATIENCE
@@ -47,14 +48,18 @@ async def chat(
     approve: Approving | None,
 ) -> Exit:
     """Converses until the input ends. The exit code says whether a turn failed. Without `approve`,
-    a terminal is asked about writes, a script about nothing."""
+    a terminal is asked about writes, a script about nothing; what a server asks, is asked at a
+    terminal only, and refused elsewhere."""
     is_terminal = bool(sys.stdin) and sys.stdin.isatty()
     which = approve or (Approving.WRITES if is_terminal else Approving.NONE)
-    async with _model(spec, base_url, system) as model, load(file).build(name) as assembly:
+    lines = Lines(sys.stdin.fileno() if sys.stdin else NO_INPUT)
+    show = JsonLines() if json else Screen(is_prompting=is_terminal)
+    built = load(file).build(name)
+    if is_terminal and isinstance(show, Screen):
+        built.assembly.host = Asking(_at(show, lines))
+    async with _model(spec, base_url, system) as model, built as assembly:
         await assembly.wait_ready(READY_PATIENCE)
         principal = Principal("cli", scopes=frozenset(scopes))
-        lines = Lines(sys.stdin.fileno() if sys.stdin else NO_INPUT)
-        show = JsonLines() if json else Screen(is_prompting=is_terminal)
         approver = Approver(which, show, lines)
         talk = _Talk(assembly.session(principal=principal), model, show, approver)
         interrupts = _Interrupts(show)
@@ -70,6 +75,23 @@ def _model(spec: str, base_url: str | None, system: str) -> StreamingModel:
         return model_named(spec, base_url=base_url, system=system)
     except MissingExtra as error:
         raise ConfigurationError(str(error)) from error
+
+
+def _at(screen: Screen, lines: Lines) -> Ask:
+    """Questions of servers at the terminal: one line each, typed after it was asked for."""
+
+    async def ask(text: str) -> str | None:
+        lines.forget()
+        screen.put(text)
+        try:
+            line = await lines.next()
+        except asyncio.CancelledError:
+            screen.withdrawn()
+            raise
+        screen.heard(line)
+        return line
+
+    return ask
 
 
 class _Talk:

@@ -87,6 +87,17 @@ class Screen:
         self._console.print(f"[yellow]run {name}?[/yellow] {escape(ANSWERS)} ", end="")
         self._is_mid_line = True
 
+    def put(self, text: str) -> None:
+        """Shows a question whose answer is the next line. Nothing in it commands the terminal."""
+        self._end_line()
+        self._console.out(text, end="", highlight=False)
+        self._is_mid_line = True
+
+    def withdrawn(self) -> None:
+        """Nobody waits for the answer to the last question any more."""
+        self._end_line()
+        self._console.print("[dim](no longer asked)[/dim]")
+
     def heard(self, line: str | None) -> None:
         if self._is_prompting and line is not None:  # the terminal has shown the line and its end
             self._is_mid_line = False

@@ -1,0 +1,155 @@
+"""What a server asks during a call, asked at the terminal of `toolcrib chat`: real processes, a
+real terminal, a server of either era."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.streaming import Call, Reply, Streams, streams
+from servers.support import HERE
+from test_chat import arguments, chat, in_terminal
+
+FILE = """
+resources:
+  servers:
+    kind: tool.Source
+    impl: mcp
+    settings:
+      servers:
+        - name: raw
+          transport: stdio
+          command: {python}
+          args: [-S, -I, {raw}, era={era}]
+          settings: {{ask_timeout: {seconds}s}}
+          liveness: "off"
+          tools: {{include: [want]}}
+  tools:
+    kind: tool.Assembly
+    impl: middleware
+    deps: {{tool: servers}}
+    settings: {{dynamic: {{default: always}}}}
+"""
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Your name"},
+        "seats": {"type": "integer"},
+    },
+    "required": ["name"],
+}
+
+
+def deployed(folder: Path, era: str, seconds: float = 30.0) -> Path:
+    file = folder / "chat.yaml"
+    raw = HERE / "raw.py"
+    file.write_text(FILE.format(python=sys.executable, raw=raw, era=era, seconds=seconds))
+    return file
+
+
+def wants(message: str = "Who?", schema: Any = FORM) -> Reply:
+    asked = {"message": message, "requestedSchema": schema, "mode": "form"}
+    call = {"method": "elicitation/create", "params": asked}
+    return Reply("", (Call("c1", "raw__want", json.dumps(call)),))
+
+
+def answered(server: Streams) -> Any:
+    """What the tool said, as the model got it, of what it was answered."""
+    (said,) = [m["content"] for m in server.requests[1]["messages"] if m["role"] == "tool"]
+    return said
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_form_is_asked_at_the_terminal_and_the_call_goes_on(tmp_path: Path, era: str) -> None:
+    with (
+        streams(wants(), Reply("Booked.")) as server,
+        in_terminal(deployed(tmp_path, era), server, "openai", "--approve", "none") as screen,
+    ):
+        screen.until("> $")
+        screen.types("go\n")
+        screen.until(r"MCP server 'raw' \(for raw__want\) asks: Who\?\n.*\nYour name > $")
+        screen.types("Ana\n")
+        screen.until("seats > $")
+        screen.types("many\n")
+        screen.until("! this is no whole number\nseats > $")
+        screen.types("3\n")
+        screen.until("Booked.\n> $")
+        screen.types("\x04")
+        assert screen.process.wait(10) == 0
+    assert '"accept"' in answered(server)
+    assert '"Ana"' in answered(server)
+
+
+def test_what_was_typed_before_a_server_asked_is_no_answer(tmp_path: Path) -> None:
+    with (
+        streams(wants(), Reply("Done.")) as server,
+        in_terminal(deployed(tmp_path, "modern"), server, "openai", "--approve", "all") as screen,
+    ):
+        screen.until("> $")
+        screen.types("go\n")
+        screen.until(r"run raw__want\? .* · $")
+        screen.types("y\nMallory\n")
+        screen.until("Your name > $")
+        screen.types("!no\n")
+        screen.until("Done.\n> $")
+        screen.types("\x04")
+        assert screen.process.wait(10) == 0
+    assert '"decline"' in answered(server)
+
+
+def test_ctrl_c_at_a_servers_question_cancels_the_turn(tmp_path: Path) -> None:
+    with (
+        streams(wants(), Reply("Still here.")) as server,
+        in_terminal(deployed(tmp_path, "modern"), server, "openai", "--approve", "none") as screen,
+    ):
+        screen.until("> $")
+        screen.types("go\n")
+        screen.until("Your name > $")
+        screen.types("\x03")
+        screen.until(r"\(no longer asked\)\ncancelled\n> $")
+        screen.types("there?\n")
+        screen.until("Still here.\n> $")
+        screen.types("\x04")
+        assert screen.process.wait(10) == 0
+
+
+def test_a_question_that_nobody_answers_in_time_is_taken_back(tmp_path: Path) -> None:
+    file = deployed(tmp_path, "modern", seconds=0.5)
+    with (
+        streams(wants(), Reply("Done.")) as server,
+        in_terminal(file, server, "openai", "--approve", "none") as screen,
+    ):
+        screen.until("> $")
+        screen.types("go\n")
+        screen.until(r"Your name > \n\(no longer asked\)\n[^>]*Done.\n> $")
+        screen.types("\x04")
+        assert screen.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_where_there_is_no_terminal_a_server_is_refused(tmp_path: Path, more: list[str]) -> None:
+    with streams(wants(), Reply("Done."), Reply("Yes, Ana?")) as server:
+        command = arguments(deployed(tmp_path, "legacy"), server, "openai", *more)
+        done = chat(command, "go\nAna\n")
+        assert "asks" not in done.stdout
+    assert len(server.requests) == 3  # "Ana" was the next message, and no answer
+    assert '"accept"' not in answered(server)
+
+
+def test_for_programs_at_a_terminal_a_server_is_refused_too(tmp_path: Path) -> None:
+    with (
+        streams(wants(), Reply("Done.")) as server,
+        in_terminal(
+            deployed(tmp_path, "legacy"), server, "openai", "--json", "--approve", "none"
+        ) as screen,
+    ):
+        screen.types("go\n")
+        screen.until('"event":"answer"')
+        screen.types("\x04")
+        assert screen.process.wait(10) == 0
+    assert '"accept"' not in answered(server)
