@@ -1,5 +1,5 @@
 """Reports of group CF, what configurations of others got wrong: for our own deployment file, and
-for the files of other clients read through it. CF03's reload is not in this version."""
+for the files of other clients read through it. CF03's reload is in `test_mcp_reload`."""
 
 from __future__ import annotations
 

@@ -365,9 +365,20 @@ def test_A9_1_there_is_at_least_one_server_and_each_has_its_own_name() -> None:
 
 
 def test_A9_2_the_source_may_set_the_interval_of_all() -> None:
-    assert mcp(f"{{{STDIO}}}", "liveness: 'off'").liveness == 0.0
-    assert mcp(f"{{{STDIO}}}", "liveness: 5s").liveness == 5.0
-    assert mcp(f"{{{STDIO}}}").liveness is None
+    for server, liveness in [
+        (mcp(f"{{{STDIO}}}", "liveness: 'off'"), 0.0),
+        (mcp(f"{{{STDIO}}}", "liveness: 5s"), 5.0),
+        (mcp(f"{{{STDIO}, liveness: 7s}}", "liveness: 5s"), 7.0),
+        (mcp(f"{{{STDIO}}}"), None),
+    ]:
+        assert server.servers[0].liveness == liveness
+
+
+def test_a_source_may_say_what_its_servers_can_ask() -> None:
+    assert mcp(f"{{{STDIO}}}", "abilities: [elicit, roots]").abilities == {"elicit", "roots"}
+    assert mcp(f"{{{STDIO}}}").abilities == frozenset()
+    (fault,) = refused(mcp, f"{{{STDIO}}}", "abilities: [speak]")
+    assert "abilities[0]: expected one of elicit, sample, roots, got 'speak'" in fault
 
 
 @pytest.mark.parametrize("key", ["resources", "required"])

@@ -9,7 +9,7 @@
 The rooms, lowest first: `document` (nodes) and `reading` (YAML to nodes), `decode` and `scalars`
 (nodes to settings), `resources` (the table of what there may be), `clients` (files of other MCP
 clients), `functions` · `mcp`, `mcp_servers` · `assemblies` (its entries), `declared` (what lies
-between resources), `build`, `loading`.
+between resources), `changes`, `build`, `loading`.
 """
 
 from toolcrib.deploy.build import Built, Deployment

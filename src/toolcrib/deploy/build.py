@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import Any
 
 from toolcrib.assembly import Assembly
+from toolcrib.deploy.changes import reloadable
 from toolcrib.deploy.resources import ASSEMBLY, Given, Resource
 from toolcrib.errors import Conflict, InvalidDefinition, NotFound, Problem
 from toolcrib.names import nearest
@@ -63,23 +65,26 @@ class Deployment:
         """
         target = self.choose(name)
         built = Built(self, target)
-        for resource in self._order(target):
+        for resource in self.order(target):
             try:
-                built.made[resource.name] = _make(resource, self._deps(resource, built.made))
+                with _placed(resource):
+                    given = _given(resource, self.deps(resource, built.made))
+                    built.made[resource.name] = resource.type.build(given)
             except BaseException:
                 _run_to_end(built)
                 raise
         return built
 
-    def _deps(
+    def deps(
         self, resource: Resource, made: Mapping[str, object]
     ) -> Mapping[str, tuple[object, ...]]:
+        """What `resource` depends on, from what was made and what the host gave."""
         return {
             key: tuple(made[name] if name in made else self.given[name] for name in names)
             for key, names in resource.deps.items()
         }
 
-    def _order(self, target: str) -> list[Resource]:
+    def order(self, target: str) -> list[Resource]:
         """`target` and what it needs, each after its own needs, in the order they are named."""
         by_name = {one.name: one for one in self.resources}
         order: dict[str, Resource] = {}
@@ -129,6 +134,24 @@ class Built:
             raise
         return self.assembly
 
+    async def reload(self, deployment: Deployment) -> tuple[str, ...]:
+        """Goes on with `deployment`, a newer reading of the same file, and gives the names of the
+        resources that took something from it: MCP sources, which reconnect the servers that are
+        declared otherwise (`McpSource.reload`). Raises `ConfigurationError` with whatever else has
+        changed, `NotFound` where the file has this assembly no more; nothing is changed then."""
+        made = self.made.keys()
+        changed = reloadable(
+            [one for one in self.deployment.resources if one.name in made],
+            deployment.order(deployment.choose(self.target)),
+        )
+        for one in changed:
+            given = _given(one, deployment.deps(one, self.made))
+            assert one.type.reload is not None
+            with _placed(one):
+                await one.type.reload(self.made[one.name], given)
+        self.deployment = deployment
+        return tuple(one.name for one in changed)
+
     async def close(self) -> None:
         """Closes everything, the last made first; all of it, whatever fails. The first failure is
         raised, each is logged."""
@@ -162,10 +185,15 @@ class Built:
         return f"<Built {self.target!r} of {self.deployment.file!r}: {', '.join(self.made)}>"
 
 
-def _make(resource: Resource, deps: Mapping[str, tuple[object, ...]]) -> object:
-    given = Given(resource.name, resource.settings, MappingProxyType(dict(deps)), resource.place)
+def _given(resource: Resource, deps: Mapping[str, tuple[object, ...]]) -> Given:
+    return Given(resource.name, resource.settings, MappingProxyType(dict(deps)), resource.place)
+
+
+@contextmanager
+def _placed(resource: Resource) -> Generator[None]:
+    """Says of a fault which resource it is of."""
     try:
-        return resource.type.build(given)
+        yield
     except (InvalidDefinition, Conflict) as error:
         raise resource.place.error(str(error)) from error
 

@@ -156,6 +156,7 @@ def gathered(decodings: Iterable[Callable[[], T]]) -> list[T]:
     return values
 
 
+@dataclass(frozen=True, slots=True)
 class _Nothing:
     """What an implementation without settings gets."""
 

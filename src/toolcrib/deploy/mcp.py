@@ -8,36 +8,39 @@ mean is `mcp_servers`, how other clients' files are read `clients`. Needs the ex
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from toolcrib.deploy.clients import DIALECTS, dialect_named, read_client_file, usable
-from toolcrib.deploy.decode import Decoder, Field, map_of, record
+from toolcrib.deploy.decode import Decoder, Field, list_of, map_of, record
 from toolcrib.deploy.mcp_servers import liveness, server_made, servers
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.resources import Given
 from toolcrib.deploy.scalars import choice, directory, text
 from toolcrib.errors import ConfigurationError
 from toolcrib.frozen import NOTHING
+from toolcrib.host import Ability
 
 if TYPE_CHECKING:
     from toolcrib.sources.mcp import McpServer, McpSource
 
-__all__ = ["McpSettings", "build_mcp", "mcp_settings"]
+__all__ = ["McpSettings", "build_mcp", "mcp_settings", "reload_mcp"]
+
+logger = logging.getLogger("toolcrib.deploy")
 
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """The servers, and the probe interval of those that name none: seconds, 0 is off, None the
-    source's own default. `unavailable` are servers of a client's file that cannot be used here,
-    with the reason."""
+    """The servers. `unavailable` are servers of a client's file that cannot be used here, with the
+    reason. `abilities` is what hosts of sessions can be asked."""
 
     servers: tuple[McpServer, ...]
-    liveness: float | None = None
     unavailable: Mapping[str, str] = field(default=NOTHING)
+    abilities: frozenset[Ability] = frozenset()
 
 
 def mcp_settings(at: At) -> McpSettings:
@@ -52,6 +55,7 @@ def mcp_settings(at: At) -> McpSettings:
         "config": directory,  # a path like any other
         "format": choice("auto", *DIALECTS),
         "inputs": map_of(text),
+        "abilities": list_of(choice(*get_args(Ability))),
     }
     return record(partial(_made, at), fields, check=_check_origin)(at)
 
@@ -61,10 +65,21 @@ def build_mcp(given: Given) -> McpSource:
     from toolcrib.sources.mcp import McpSource
 
     settings: McpSettings = given.settings
-    more: dict[str, Any] = {}
-    if settings.liveness is not None:
-        more["liveness"] = settings.liveness
-    return McpSource(settings.servers, name=given.name, unavailable=settings.unavailable, **more)
+    return McpSource(
+        settings.servers,
+        name=given.name,
+        unavailable=settings.unavailable,
+        abilities=settings.abilities,
+    )
+
+
+async def reload_mcp(source: McpSource, given: Given) -> None:
+    """Goes on with what `given.settings` declares. Abilities are only ever added, for connections
+    made from now on."""
+    settings: McpSettings = given.settings
+    source.may_ask(settings.abilities)
+    done = await source.reload(settings.servers, settings.unavailable)
+    logger.info("MCP source %r was reloaded: %s", given.name, done)
 
 
 def _has_extra() -> bool:
@@ -87,9 +102,10 @@ def _made(
     config: str = "",
     format: str = "auto",
     inputs: Mapping[str, str] = NOTHING,
+    abilities: tuple[Ability, ...] = (),
 ) -> McpSettings:
     if not config:
-        return McpSettings(servers, liveness)
+        return _settings(servers, NOTHING, liveness, abilities)
     if not _has_extra():
         raise Rejected  # was noted
     place = at.under(at.map_node().by_key["config"])
@@ -108,4 +124,18 @@ def _made(
         place.warn(f"server {name!r} of that file is not available: {why}")
     if not (servers or found or unavailable):
         place.reject("that file has no MCP server that is switched on")
-    return McpSettings((*servers, *found), liveness, unavailable)
+    return _settings((*servers, *found), unavailable, liveness, abilities)
+
+
+def _settings(
+    servers: tuple[McpServer, ...],
+    unavailable: Mapping[str, str],
+    liveness: float | None,
+    abilities: tuple[Ability, ...],
+) -> McpSettings:
+    """`liveness` is that of the servers that name none: seconds, 0 is off, None the default."""
+    if liveness is not None and _has_extra():
+        servers = tuple(
+            replace(one, liveness=liveness) if one.liveness is None else one for one in servers
+        )
+    return McpSettings(servers, unavailable, frozenset(abilities))

@@ -6,7 +6,7 @@ is a value a host can extend, not a global. This is not where anything is made: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ __all__ = [
     "Build",
     "Dependency",
     "Given",
+    "Reload",
     "Resource",
     "ResourceType",
     "ResourceTypes",
@@ -63,15 +64,22 @@ Build: TypeAlias = Callable[[Given], object]
 called when the deployment is closed, after whatever depends on it."""
 
 
+Reload: TypeAlias = Callable[[Any, Given], Awaitable[None]]
+"""Has a resource that runs go on with other settings. May raise `InvalidDefinition`, whose text
+gets the resource's place, and must have changed nothing then."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """One (kind, impl): how it is read and made."""
+    """One (kind, impl): how it is read and made, and how it takes other settings while it runs;
+    without `reload` it does not."""
 
     kind: str
     impl: str
     build: Build
     settings: Decoder[Any] = nothing
     deps: tuple[Dependency, ...] = ()
+    reload: Reload | None = None
 
 
 class ResourceTypes:
@@ -90,10 +98,11 @@ class ResourceTypes:
         *,
         settings: Decoder[Any] = nothing,
         deps: Iterable[Dependency] = (),
+        reload: Reload | None = None,
     ) -> None:
         """Adds a type of the host's own. Without `settings` it has none: any key is unknown.
         Raises `Conflict` if there is that impl of that kind already."""
-        self.add(ResourceType(kind, impl, build, settings, tuple(deps)))
+        self.add(ResourceType(kind, impl, build, settings, tuple(deps), reload))
 
     def add(self, one: ResourceType) -> None:
         if (one.kind, one.impl) in self._types:

@@ -9,7 +9,7 @@ from toolcrib.deploy.assemblies import (
     middleware_settings,
 )
 from toolcrib.deploy.functions import build_functions, function_settings
-from toolcrib.deploy.mcp import build_mcp, mcp_settings
+from toolcrib.deploy.mcp import build_mcp, mcp_settings, reload_mcp
 from toolcrib.deploy.resources import ASSEMBLY, REGISTRY, SOURCE, ResourceType, ResourceTypes
 from toolcrib.registry import Registry
 
@@ -21,7 +21,7 @@ def standard_types() -> ResourceTypes:
     return ResourceTypes(
         (
             ResourceType(SOURCE, "functions", build_functions, function_settings),
-            ResourceType(SOURCE, "mcp", build_mcp, mcp_settings),
+            ResourceType(SOURCE, "mcp", build_mcp, mcp_settings, reload=reload_mcp),
             ResourceType(REGISTRY, "memory", lambda _: Registry()),
             ResourceType(ASSEMBLY, "memory", build_assembly, memory_settings, ASSEMBLY_DEPS),
             ResourceType(

@@ -1,11 +1,11 @@
 """MCP servers as a self-healing source (extra `mcp`).
 
-Reading order: server, settings, overrides (what is declared) · declare (the short way) · source,
-member (join the rest to a registry) · keep, breaker, watch, changes, standing, health (supervision)
-· per_session · link, era, inflight, connection (one connection) · session, wire, process,
-descendants, outgoing (below the SDK) · faults (what went wrong) · repeats, clock, hearing (one
-call) · questions, relay, asked, rounds (what servers ask) · listing, pages, mirror, remote_tools,
-bridges, translate, shapes (what comes through).
+Reading order: server, settings, overrides, servers (what is declared) · declare (the short way) ·
+source, member (join the rest to a registry) · keep, breaker, watch, changes, standing, health
+(supervision) · per_session · link, era, inflight, connection (one connection) · session, wire,
+streamable, process, descendants, outgoing (below the SDK) · faults (what went wrong) · repeats,
+clock, hearing (one call) · questions, relay, asked, rounds (what servers ask) · listing, pages,
+mirror, remote_tools, bridges, translate, shapes (what comes through).
 """
 
 from toolcrib.sources.mcp.declare import http, stdio
@@ -13,6 +13,7 @@ from toolcrib.sources.mcp.health import Health
 from toolcrib.sources.mcp.mirror import Rejection
 from toolcrib.sources.mcp.overrides import Overrides
 from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.servers import Reloaded
 from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.sources.mcp.source import McpSource
 
@@ -22,6 +23,7 @@ __all__ = [
     "McpSource",
     "Overrides",
     "Rejection",
+    "Reloaded",
     "ServerSettings",
     "http",
     "stdio",

@@ -53,7 +53,6 @@ class Member:
         self._publish = publish
         self._on_health = on_health
         self._known: dict[str, tuple[Mirrored, ManifestTool[Any]]] = {}
-        pace = _paced(pace, server)
         self.abilities: frozenset[Ability] = frozenset()
         self._pace = pace = _paced(pace, server)
         self._bounds = bounds

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping
 
 from toolcrib.errors import (
@@ -25,6 +24,7 @@ from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.member import Member
 from toolcrib.sources.mcp.mirror import Rejection
 from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.servers import Reloaded, declared, difference, only_told
 
 __all__ = ["McpSource"]
 
@@ -58,27 +58,25 @@ class McpSource:
         abilities: Iterable[Ability] = (),
     ) -> None:
         self._name = name
-        self.servers = tuple(sorted(servers, key=lambda server: server.name))
-        times = (first_backoff, max_backoff, connect_timeout, list_timeout, stop_timeout)
-        self._unavailable = tuple(
-            Health(name, "given_up", reason, time.time()) for name, reason in unavailable.items()
+        self.servers = declared(name, servers, unavailable)
+        self._unavailable = only_told(unavailable)
+        _check_times(
+            liveness, first_backoff, max_backoff, connect_timeout, list_timeout, stop_timeout
         )
-        _check(name, [s.name for s in self.servers] + [*unavailable], liveness, times)
         self._publish: Publish | None = None
         self._listeners: tuple[Callable[[Health], object], ...] = ()
         self._closed = False
-        pace = Pace(
+        self._reloading = asyncio.Lock()
+        self._abilities = frozenset(abilities)
+        self._pace = Pace(
             liveness=liveness,
             first_backoff=first_backoff,
             max_backoff=max(first_backoff, max_backoff),
             use_timeout=list_timeout,
             close_timeout=3 * stop_timeout + 4.0,
         )
-        bounds = {"connect_timeout": connect_timeout, "grace": stop_timeout}
-        self._members = [
-            Member(server, pace, bounds, self._publish_all, self._told) for server in self.servers
-        ]
-        self.may_ask(frozenset(abilities))
+        self._bounds = {"connect_timeout": connect_timeout, "grace": stop_timeout}
+        self._members = [self._member(server) for server in self.servers]
 
     @property
     def name(self) -> str:
@@ -86,8 +84,14 @@ class McpSource:
 
     def may_ask(self, abilities: frozenset[Ability]) -> None:
         """Has connections made from now on say that hosts can be asked this too."""
+        self._abilities |= abilities
         for member in self._members:
-            member.abilities |= abilities
+            member.abilities = self._abilities
+
+    def _member(self, server: McpServer) -> Member:
+        member = Member(server, self._pace, self._bounds, self._publish_all, self._told)
+        member.abilities = self._abilities
+        return member
 
     @property
     def rejected(self) -> tuple[Rejection, ...]:
@@ -147,6 +151,33 @@ class McpSource:
         if needed and self._closed:
             raise NotAvailable(f"source {self._name!r} was closed")
 
+    async def reload(
+        self, servers: Iterable[McpServer], unavailable: Mapping[str, str] = NOTHING
+    ) -> Reloaded:
+        """Goes on with these servers, and says which are new, changed or gone; a server declared as
+        before keeps its connection. A changed one is left before it is connected to anew (calls
+        under way there end as if it had died), and until it has been listed its tools stay and are
+        not available. Returns once what ends has ended; how the others fare, `health` says. Raises
+        `InvalidDefinition`, which changes nothing, and `NotAvailable` when the source is closed."""
+        servers = declared(self._name, servers, unavailable)
+        async with self._reloading:
+            if self._closed:
+                raise NotAvailable(f"source {self._name!r} was closed")
+            done = difference(self.servers, servers)
+            members = {member.server.name: member for member in self._members}
+            new = {s.name: self._member(s) for s in servers if s.name in done.added + done.changed}
+            for name in done.changed:
+                new[name].tools = members[name].tools
+            ending = [members[name] for name in done.changed + done.removed]
+            self.servers, self._unavailable = servers, only_told(unavailable)
+            self._members = [new.get(one.name) or members[one.name] for one in servers]
+            await asyncio.gather(*(member.close() for member in ending))
+            if self._publish is not None and not self._closed:
+                self._publish_all()
+                for member in new.values():
+                    member.keeper.start()
+        return done
+
     async def close(self) -> None:
         """Ends every connection, process and retry; safe twice, and after a failed `open`."""
         self._closed = True
@@ -169,13 +200,7 @@ class McpSource:
         self._publish([tool for member in self._members for tool in member.tools.values()])
 
 
-def _check(source: str, names: list[str], liveness: float, times: tuple[float, ...]) -> None:
-    if not source.strip():
-        raise InvalidDefinition("an MCP source needs a name: it is blank")
-    if not names:
-        raise InvalidDefinition(f"MCP source {source!r} has no server")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidDefinition(f"MCP source {source!r}: two servers are named {twice[0]!r}")
+def _check_times(liveness: float, *times: float) -> None:
     if not 0 <= liveness < float("inf"):
         raise InvalidDefinition(f"liveness {liveness!r} is not a number of seconds > 0, nor 0")
     for seconds in times:
