@@ -62,4 +62,5 @@ def main():
         os.write(1, out.encode())
 
 
-main()
+if __name__ == "__main__":
+    main()

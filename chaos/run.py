@@ -1,8 +1,10 @@
 """`make chaos`: 20 servers killed at random 500 times under 50 concurrent callers.
 
-Every call must end in bounded time with a result or a typed failure, no side effect may happen
-twice, calls that no kill hit must succeed, all servers must be ready again at the end, and nothing
-may be left: descriptors, processes, memory. Prints the figures and exits with 1 if one is wrong.
+Half of the servers are processes of the source's own, half are reached over HTTP; half speak each
+protocol era. Every call must end in bounded time with a result or a typed failure, no side effect
+may happen twice, calls that no kill hit must succeed, all servers must be ready again and answer at
+the end, and nothing may be left: descriptors, processes, memory. Prints the figures and exits with
+1 if one is wrong.
 """
 
 from __future__ import annotations
@@ -16,16 +18,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolcrib import Assembly
 from toolcrib.sources import mcp
 
-SERVER = str(Path(__file__).parent / "ledger_server.py")
+STDIO, HTTP = (str(Path(__file__).parent / f"ledger_{how}.py") for how in ("server", "http"))
 CALL_BOUND = 40.0
 """Seconds any call may take: connecting again included, nothing here should come near it."""
 READY_BOUND = 120.0
+POOLED = 6.0
+"""Seconds after which the next request of a pool of HTTP connections closes those that lay idle."""
 PACE = 0.2
 """Seconds between two kills: each server dies about every four seconds."""
 TYPED = {"not_available", "outcome_unknown", "timeout", "cancelled", "limited"}
@@ -136,6 +142,19 @@ def footprint() -> tuple[int, int]:
     return len(os.listdir("/proc/self/fd")), int(rss.split()[1])
 
 
+async def answering(assembly: Assembly, servers: list[Server]) -> int:
+    """How many servers answer a call, a legacy one over HTTP perhaps at the second: that its old
+    session is gone only a call finds out."""
+    found = 0
+    for one in servers:
+        for _ in range(2):
+            result = await assembly.call(f"{one.name}__echo", {"key": "still there?"})
+            if result.failure is None:
+                found += 1
+                break
+    return found
+
+
 def running(servers: list[Server]) -> int:
     """How many processes of the servers are alive."""
     pids = {
@@ -146,26 +165,48 @@ def running(servers: list[Server]) -> int:
 
 def is_ours(pid: int) -> bool:
     try:
-        return b"ledger_server.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"chaos/ledger_" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
 
-def declared(folder: Path, count: int) -> tuple[mcp.McpSource, list[Server]]:
+@asynccontextmanager
+async def over_http(*arguments: str) -> AsyncGenerator[str]:
+    """A server that somebody else keeps running; its url."""
+    pipe = asyncio.subprocess.PIPE
+    command = (sys.executable, "-S", "-I", HTTP, *arguments)
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+    assert process.stdin and process.stdout
+    try:
+        yield f"http://127.0.0.1:{int(await process.stdout.readline())}/mcp"
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+async def declared(
+    folder: Path, count: int, stack: AsyncExitStack
+) -> tuple[mcp.McpSource, list[Server]]:
     servers: list[Server] = []
     declared_: list[mcp.McpServer] = []
     for at in range(count):
-        name, era = f"s{at:02}", ("legacy", "modern")[at % 2]
-        server = Server(name, folder / f"{name}.starts")
-        args = ("-S", "-I", SERVER, str(folder / "ledger"), str(server.starts), era)
-        declared_.append(mcp.McpServer(name, "stdio", command=sys.executable, args=args))
+        transport, era = ("stdio", "http")[at // 2 % 2], ("legacy", "modern")[at % 2]
+        server = Server(f"s{at:02}", folder / f"s{at:02}.starts")
+        args = (str(folder / "ledger"), str(server.starts), era)
+        if transport == "http":
+            url = await stack.enter_async_context(over_http(*args))
+            declared_.append(mcp.McpServer(server.name, "http", url=url))
+        else:
+            args = ("-S", "-I", STDIO, *args)
+            declared_.append(mcp.McpServer(server.name, "stdio", command=sys.executable, args=args))
         servers.append(server)
     return mcp.McpSource(declared_, name="chaos", first_backoff=0.1, max_backoff=1.0), servers
 
 
 async def play(folder: Path, kills: int, callers: int, count: int) -> list[str]:
-    source, servers = declared(folder, count)
-    async with Assembly([source]) as assembly:
+    async with AsyncExitStack() as stack:
+        source, servers = await declared(folder, count, stack)
+        assembly = await stack.enter_async_context(Assembly([source]))
         chaos = Chaos(assembly, source, servers)
         await chaos.all_ready()
         for one in servers:  # what is built at first use is built before the figures begin
@@ -177,6 +218,8 @@ async def play(folder: Path, kills: int, callers: int, count: int) -> list[str]:
         await asyncio.wait(tasks, timeout=CALL_BOUND)
         lasted = time.monotonic() - began
         ready_after = await chaos.all_ready()
+        await asyncio.sleep(POOLED)
+        answers = await answering(assembly, servers)
         after = footprint()
         alive = running(servers)
     return told(
@@ -184,7 +227,7 @@ async def play(folder: Path, kills: int, callers: int, count: int) -> list[str]:
         folder,
         (before, after),
         (lasted, ready_after),
-        (alive, count, running(servers)),
+        (alive, count, running(servers), answers),
     )
 
 
@@ -193,7 +236,7 @@ def told(
     folder: Path,
     footprints: tuple[tuple[int, int], tuple[int, int]],
     times: tuple[float, float],
-    alive: tuple[int, int, int],
+    alive: tuple[int, int, int, int],
 ) -> list[str]:
     """Prints the figures; what of them is wrong."""
     ledger = Counter((folder / "ledger").read_text().split())
@@ -212,6 +255,7 @@ def told(
     print(f"all ready       {times[1]:.1f} s after the last kill")
     print(f"descriptors     {fds} → {fds_after}")
     print(f"resident        {rss:,} → {rss_after:,} kB")
+    print(f"answering       {alive[3]} of {alive[1]} servers")
     print(f"processes       {alive[0]} of {alive[1]} servers, {alive[2]} after close")
     wrong = list(tally.wrong)
     wrong += [f"a side effect happened twice: {key}" for key in twice]
@@ -220,6 +264,7 @@ def told(
     checks = {
         "under 95 % of the calls that nothing hit succeeded": share >= 0.95,
         "not every server is ready again": times[1] < READY_BOUND,
+        "not every server answers again": alive[3] == alive[1],
         "descriptors were left open": fds_after <= fds + 3,
         "memory grew by more than 30 %": rss_after <= rss * 1.3,
         "a server runs twice, or not at all": alive[0] == alive[1],

@@ -243,6 +243,7 @@ def test_reasons_are_words_that_follow_the_servers_name():
     assert "refuses" in words(ExceptionGroup("g", [httpx2.ConnectError("x")]))
     assert words(MCPError(-32603, "x"), 502) == "it answered HTTP 502"
     assert words(TimeoutError()) == "it did not answer in time"
+    assert words(httpx2.RemoteProtocolError("Server disconnected")) == "it closed the connection"
 
 
 def test_A10_2_backoff_doubles_up_to_its_longest():

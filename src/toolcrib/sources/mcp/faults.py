@@ -153,6 +153,8 @@ def words(error: BaseException, status: int = 0) -> str:
         return "its address refuses the connection or cannot be reached"
     if isinstance(error, httpx2.TimeoutException):
         return "it did not take the connection or the request in time"
+    if isinstance(error, httpx2.TransportError):
+        return CLOSED
     if isinstance(error, ValidationError):
         return "it answered with what the protocol does not allow"
     if isinstance(error, MCPError) and status >= 300:
