@@ -40,7 +40,6 @@ from toolcrib.sources.mcp.auth import (
 from toolcrib.sources.mcp.auth.account import default_store
 from toolcrib.sources.mcp.auth.challenge import (
     is_challenge,
-    is_expired,
     is_worth_renewing,
     wanted_scopes,
 )
@@ -259,10 +258,10 @@ def test_MC15_a_token_that_was_refused_as_soon_as_it_was_issued_is_not_renewed_a
 
 def test_a_token_is_renewed_shortly_before_its_end_and_a_short_one_not_at_once():
     grant = Grant("a", expires_at=1100.0, obtained_at=100.0)
-    assert not is_expired(grant, now=1080.0)
-    assert is_expired(grant, now=1095.0)
-    assert not is_expired(Grant("a", expires_at=105.0, obtained_at=100.0), now=104.0)
-    assert not is_expired(Grant("a"), now=1e12)
+    assert not grant.is_expired(now=1080.0)
+    assert grant.is_expired(now=1095.0)
+    assert not Grant("a", expires_at=105.0, obtained_at=100.0).is_expired(now=104.0)
+    assert not Grant("a").is_expired(now=1e12)
 
 
 def test_a_grant_survives_its_json_and_nothing_else_passes_for_one():
@@ -811,6 +810,7 @@ def only_method(oauth: OAuthPeer, method: str) -> Any:
         "authorization_endpoint": f"{oauth.issuer}/authorize",
         "token_endpoint": f"{oauth.issuer}/token",
         "token_endpoint_auth_methods_supported": [method],
+        "code_challenge_methods_supported": ["S256"],
     }
     said = (200, {"content-type": "application/json"}, json.dumps(metadata).encode())
     return lambda seen: said if seen[1].endswith("oauth-authorization-server") else None

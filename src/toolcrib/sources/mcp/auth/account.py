@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode, ClientCredentials
 from toolcrib.sources.mcp.auth.file_store import FileStore
 from toolcrib.sources.mcp.auth.grant import TokenKey
 from toolcrib.sources.mcp.auth.keyring_store import KeyringStore, usable_keyring
+from toolcrib.sources.mcp.auth.machine import machine
+from toolcrib.sources.mcp.auth.person import person
 from toolcrib.sources.mcp.auth.private_files import state_directory
+from toolcrib.sources.mcp.auth.provider import Provider
 from toolcrib.sources.mcp.auth.store import MemoryStore, TokenStore
 
-__all__ = ["Account", "account_of", "default_store", "needs_login"]
+__all__ = ["Account", "account_of", "default_store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,23 @@ class Account:
     def asks_somebody(self) -> bool:
         return isinstance(self.auth, AuthorizationCode) and self.auth.person is not None
 
+    @property
+    def needs_login(self) -> str:
+        return f"needs login: run toolcrib login FILE {shlex.quote(self.name)}"
 
-def needs_login(name: str) -> str:
-    return f"needs login: run toolcrib login FILE {shlex.quote(name)}"
+    def provider(self) -> Provider:
+        """What speaks OAuth for it, once."""
+        auth, url = self.auth, self.url
+        made = machine(url, auth) if isinstance(auth, ClientCredentials) else person(url, auth)
+        made.declared_scope = auth.scope
+        return made
 
 
-_MACHINES: Final = MemoryStore()
-"""Tokens of clients that get new ones unasked, shared by the connections of this process."""
+@lru_cache(maxsize=256)
+def _shared(auth: ClientCredentials) -> MemoryStore:
+    """The tokens of a client that gets new ones unasked, shared by its connections: by those only
+    that declare the same secret."""
+    return MemoryStore()
 
 
 def default_store() -> TokenStore:
@@ -60,9 +73,9 @@ def default_store() -> TokenStore:
 
 
 def account_of(name: str, url: str, auth: ClientCredentials | AuthorizationCode) -> Account:
-    """Where the tokens of `auth` for the server at `url` are."""
+    """Where the tokens of `auth` for the server at `url` are. Raises `ConfigurationError`."""
     if auth.store is not None:
         return Account(name, url, auth, auth.store, state_directory())
     if isinstance(auth, ClientCredentials):
-        return Account(name, url, auth, _MACHINES, None)
+        return Account(name, url, auth, _shared(auth), None)
     return Account(name, url, auth, default_store(), state_directory())

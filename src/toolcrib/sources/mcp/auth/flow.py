@@ -39,7 +39,7 @@ class Authorizer(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        token = await self._credential.token()
+        token = await self._first(request)
         response = yield _showing(request, token)
         if not is_challenge(response):
             self._credential.taken()
@@ -54,6 +54,13 @@ class Authorizer(httpx2.Auth):
         if response.status_code == 401 and self._credential.problem:
             self._on_refusal(self._credential.problem)
 
+    async def _first(self, request: httpx2.Request) -> str | None:
+        try:
+            return await self._credential.token(request)
+        except ToolcribError as error:  # a store that cannot be read
+            self._credential.problem = str(error)
+            return None
+
     async def _other(
         self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
     ) -> str | None:
@@ -62,7 +69,7 @@ class Authorizer(httpx2.Auth):
             return None
         try:
             return await self._credential.renewed(request, challenge, used)
-        except ToolcribError as error:  # a store that cannot be read
+        except ToolcribError as error:
             self._credential.problem = str(error)
             return None
 
@@ -78,7 +85,10 @@ async def authorizing(
     if auth is None:
         yield None
         return
-    credential = await _credential(name, url, auth)
+    try:
+        credential = await _credential(name, url, auth)
+    except ToolcribError as error:  # nowhere to keep tokens
+        raise NotSent(str(error)) from error
     try:
         yield Authorizer(credential, on_refusal)
     except Exception as error:

@@ -18,12 +18,10 @@ from toolcrib.sources.mcp.auth.declared import AuthorizationCode
 from toolcrib.sources.mcp.auth.fault import AuthFault
 from toolcrib.sources.mcp.auth.loopback import listening
 from toolcrib.sources.mcp.auth.oauth import OAuthCredential
+from toolcrib.sources.mcp.auth.turns import in_turn
 from toolcrib.sources.mcp.server import McpServer
 
-__all__ = ["PATIENCE", "Show", "login", "logout"]
-
-PATIENCE: Final = 300.0
-"""Seconds somebody has to log in."""
+__all__ = ["Show", "login", "logout"]
 
 TIMEOUT: Final = 30.0
 
@@ -42,7 +40,7 @@ async def login(server: McpServer, show: Show, *, port: int = 0) -> None:
 
         async def person(url: str) -> str:
             await show(url)
-            return await loopback.answer_to(url, PATIENCE)
+            return await loopback.answer_to(url)
 
         asking = replace(auth, person=person, redirect_port=loopback.port)
         credential = OAuthCredential(replace(account, auth=asking))
@@ -51,15 +49,13 @@ async def login(server: McpServer, show: Show, *, port: int = 0) -> None:
             await credential.login(request, challenge)
         except AuthFault as fault:
             raise NotAvailable(f"no login at MCP server {server.name!r}: {fault}") from None
-        except TimeoutError:
-            said = f"nobody logged in within {PATIENCE:g} s"
-            raise NotAvailable(f"no login at MCP server {server.name!r}: {said}") from None
 
 
 async def logout(server: McpServer) -> bool:
     """Forgets the tokens for `server`; whether there were any."""
     account = account_of(server.name, server.url, _auth(server))
-    return await account.store.forget(account.key)
+    async with in_turn(account.key, account.locks):  # who renews them would keep them again
+        return await account.store.forget(account.key)
 
 
 def _auth(server: McpServer) -> AuthorizationCode:

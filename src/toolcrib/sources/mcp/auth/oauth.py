@@ -5,25 +5,22 @@ when somebody must log in. How OAuth goes is the SDK's (`provider`, `exchange`).
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 
 import anyio
 import httpx2
 from mcp.client.auth.utils import union_scopes
 
 from toolcrib.errors import ToolcribError
-from toolcrib.sources.mcp.auth.account import Account, needs_login
-from toolcrib.sources.mcp.auth.challenge import (
-    is_expired,
-    is_worth_renewing,
-    wanted_scopes,
-)
+from toolcrib.sources.mcp.auth import issued
+from toolcrib.sources.mcp.auth.account import Account
+from toolcrib.sources.mcp.auth.challenge import is_worth_renewing, wanted_scopes
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode
 from toolcrib.sources.mcp.auth.exchange import authorize, refresh
-from toolcrib.sources.mcp.auth.fault import AuthFault, Unreachable
+from toolcrib.sources.mcp.auth.fault import AuthFault, NoVerdict
 from toolcrib.sources.mcp.auth.grant import Grant
-from toolcrib.sources.mcp.auth.issued import note, note_refused, refused_at
-from toolcrib.sources.mcp.auth.provider import Provider, provider_for
-from toolcrib.sources.mcp.auth.turns import in_turn
+from toolcrib.sources.mcp.auth.provider import Provider
+from toolcrib.sources.mcp.auth.turns import LOGIN, PATIENCE, in_turn
 
 __all__ = ["OAuthCredential"]
 
@@ -38,37 +35,47 @@ class OAuthCredential:
         self._account = account
         self._grant: Grant | None = None
         self._is_read = False
-        self._dead = ""
         self._asked = account.auth.scope
         self.problem = ""
         self.is_final = False
 
-    async def token(self) -> str | None:
+    async def token(self, request: httpx2.Request) -> str | None:
         if not self._is_read:
-            self._adopt(await self._account.store.get(self._account.key))
+            self._adopt(await self._held())
             self._is_read = True
         grant = self._grant
-        if grant is not None and is_expired(grant):
-            return await self._refreshed_early(grant)
-        return None if grant is None else grant.access_token
+        if grant is None:
+            return None
+        if not (grant.is_expired() and _can_refresh(grant)):
+            return grant.access_token
+        # Refreshed or not, what there is is sent: whether it is of use is the server's to say.
+        fresh = await self._in_turn(grant.access_token, lambda held: self._refreshed(request, held))
+        return fresh or grant.access_token
 
     async def renewed(
         self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
     ) -> str | None:
         if challenge.status_code == 403:
             return await self._widened(request, challenge, used)
-        held = await self._account.store.get(self._account.key)
-        if self._is_other(held, used):
+        held = await self._held()
+        if _is_other(held, used):
             return self._adopt(held)
-        if held is not None and not is_worth_renewing(refused_at(held.access_token)):
+        if held is not None and not is_worth_renewing(issued.refused_at(held.access_token)):
             self.problem = self._hopeless
             return None
         if self.is_final:
             return None
-        if not (self._can_refresh(held) or self._account.gets_tokens_unasked):
-            self.problem = needs_login(self._account.name)
+        if not (_can_refresh(held) or self._account.gets_tokens_unasked):
+            self.problem = self._account.needs_login
             return None
-        return await self._renewed_in_turn(request, challenge, used)
+
+        async def renew(held: Grant | None) -> str | None:
+            token = await self._refreshed(request, held)
+            if token is None and self._account.gets_tokens_unasked and not self.is_final:
+                return await self._granted(request, challenge, held)
+            return token
+
+        return await self._in_turn(used, renew)
 
     def taken(self) -> None:
         self.problem = ""
@@ -76,43 +83,59 @@ class OAuthCredential:
     def refused(self) -> None:
         self.problem = self._hopeless
         if self._grant is not None:
-            note_refused(self._grant.access_token)
+            issued.note_refused(self._grant.access_token)
 
     @property
     def _hopeless(self) -> str:
         if isinstance(self._account.auth, AuthorizationCode):
-            return needs_login(self._account.name)
+            return self._account.needs_login
         return "it refuses a token that was issued just now"
 
     async def login(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
-        """New tokens from whoever can be asked, whatever is held. Raises `AuthFault`."""
+        """New tokens from whoever can be asked, whatever is held. Raises `AuthFault`, and
+        `ConfigurationError` where they cannot be kept."""
         account = self._account
         provider = await self._provider(await account.store.get(account.key))
         await authorize(provider, request, challenge)
         async with in_turn(account.key, account.locks):  # not under the hands of who renews them
-            token = await self._keep(provider)
-            kept = await account.store.get(account.key)
-        if kept is None or kept.access_token != token:
-            raise AuthFault("its tokens cannot be kept")
+            if (grant := provider.granted) is not None:
+                await account.store.set(account.key, grant)
 
-    async def _renewed_in_turn(
-        self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
+    async def _in_turn(
+        self, used: str | None, renew: Callable[[Grant | None], Awaitable[str | None]]
     ) -> str | None:
+        """What `renew` makes of the grant that is held when its turn has come; the token that
+        somebody else got meanwhile, where there is one."""
         account = self._account
-        async with in_turn(account.key, account.locks):
-            held = await account.store.get(account.key)
-            if self._is_other(held, used):
-                return self._adopt(held)  # somebody else renewed it meanwhile
+        patience = LOGIN if account.asks_somebody else PATIENCE
+        async with in_turn(account.key, account.locks, patience):
+            held = await self._held()
+            if _is_other(held, used):
+                return self._adopt(held)
             try:
-                if held is not None and self._can_refresh(held):
-                    return await self._refreshed(request, held)
-            except Unreachable as fault:
+                return await renew(held)
+            except NoVerdict as fault:
                 self.problem = str(fault)
                 return None
-            except AuthFault as fault:
-                self._gone(held, fault)
-            if account.gets_tokens_unasked:
-                return await self._granted(request, challenge, held)
+
+    async def _refreshed(self, request: httpx2.Request, held: Grant | None) -> str | None:
+        """A token for the refresh token, None where there is none that is of use. Raises
+        `NoVerdict`."""
+        if held is None or not _can_refresh(held):
+            return None
+        try:
+            with anyio.CancelScope(shield=True):
+                # Bounded. Given up half-way, the old tokens are spent and the new ones are lost.
+                provider = await self._provider(held)
+                await refresh(provider, request)
+                return await self._keep(provider, held)
+        except NoVerdict:
+            raise
+        except AuthFault as fault:
+            if fault.code == "invalid_grant":
+                issued.note_spent(held.refresh_token or "")
+            asks = self._account.gets_tokens_unasked
+            self.problem = str(fault) if asks else self._account.needs_login
         return None
 
     async def _granted(
@@ -122,54 +145,27 @@ class OAuthCredential:
             return await self._authorized(request, challenge, held)
         except AuthFault as fault:
             self.problem = str(fault)
-            self.is_final = self._account.asks_somebody and not isinstance(fault, Unreachable)
+            self.is_final = self._account.asks_somebody and not isinstance(fault, NoVerdict)
             return None
-
-    async def _refreshed_early(self, grant: Grant) -> str | None:
-        """The token in place of one whose time is over. None where it cannot be renewed: the
-        server's challenge then says what is needed."""
-        account = self._account
-        if not self._can_refresh(grant):
-            return None
-        async with in_turn(account.key, account.locks):
-            held = await account.store.get(account.key)
-            if self._is_other(held, grant.access_token):
-                return self._adopt(held)
-            try:
-                request = httpx2.Request("POST", account.url)
-                return await self._refreshed(request, held or grant)
-            except Unreachable as fault:
-                self.problem = str(fault)
-            except AuthFault as fault:
-                self._gone(held, fault)
-        return None
 
     async def _widened(
         self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
     ) -> str | None:
         """A token with the scopes that a 403 asks for, each of which is asked for once."""
-        account, wanted = self._account, wanted_scopes(challenge, self._asked)
-        if not wanted or not account.gets_tokens_unasked:
+        wanted = wanted_scopes(challenge, self._asked)
+        if not wanted or not self._account.gets_tokens_unasked:
             return None
-        async with in_turn(account.key, account.locks):
-            held = await account.store.get(account.key)
-            if self._is_other(held, used):
-                return self._adopt(held)
+
+        async def widen(held: Grant | None) -> str | None:
             self._asked = " ".join((self._asked, *sorted(wanted)))
             try:
                 return await self._authorized(request, challenge, held)
             except AuthFault as fault:
                 # The token is as good as before, and the 403 stands.
-                logger.debug("MCP server %r: no further scope: %s", account.name, fault)
-        return None
+                logger.debug("MCP server %r: no further scope: %s", self._account.name, fault)
+                return None
 
-    async def _refreshed(self, request: httpx2.Request, held: Grant) -> str | None:
-        with anyio.CancelScope(shield=True):
-            # Bounded. Given up half-way, the old tokens are spent and the new ones are lost.
-            provider = await self._provider(held)
-            await refresh(provider, request)
-            return await self._keep(provider)
-        return None
+        return await self._in_turn(used, widen)
 
     async def _authorized(
         self, request: httpx2.Request, challenge: httpx2.Response, held: Grant | None
@@ -177,39 +173,40 @@ class OAuthCredential:
         provider = await self._provider(held)
         provider.widens = challenge.status_code == 403
         await authorize(provider, request, challenge)
-        return await self._keep(provider)
+        return await self._keep(provider, held)
 
     async def _provider(self, held: Grant | None) -> Provider:
-        provider = provider_for(self._account.url, self._account.auth)
+        provider = self._account.provider()
         await provider.restore(held)
         return provider
 
-    async def _keep(self, provider: Provider) -> str | None:
+    async def _held(self) -> Grant | None:
+        held = await self._account.store.get(self._account.key)
+        return None if held is None else issued.replaced(held)
+
+    async def _keep(self, provider: Provider, held: Grant | None) -> str | None:
         grant = provider.granted
         if grant is not None:
             try:
                 await self._account.store.set(self._account.key, grant)
             except ToolcribError as error:  # they are good all the same
                 logger.warning("MCP server %r: %s", self._account.name, error)
+                if held is not None:
+                    issued.note_replaced(held, grant)
         return self._adopt(grant)
 
     def _adopt(self, grant: Grant | None) -> str | None:
         self._grant = grant
         if grant is None:
             return None
-        note(grant.secrets)
+        issued.note(grant.secrets)
         self._asked = union_scopes(self._asked, grant.scope) or ""
         return grant.access_token
 
-    def _gone(self, held: Grant | None, fault: AuthFault) -> None:
-        """The refresh token is of no use any more: it is not sent again."""
-        self._dead = (held and held.refresh_token) or ""
-        unasked = self._account.gets_tokens_unasked
-        self.problem = str(fault) if unasked else needs_login(self._account.name)
 
-    def _can_refresh(self, grant: Grant | None) -> bool:
-        return bool(grant and grant.refresh_token and grant.refresh_token != self._dead)
+def _can_refresh(grant: Grant | None) -> bool:
+    return bool(grant and grant.refresh_token and not issued.is_spent(grant.refresh_token))
 
-    @staticmethod
-    def _is_other(grant: Grant | None, used: str | None) -> bool:
-        return grant is not None and grant.access_token != used and not is_expired(grant)
+
+def _is_other(grant: Grant | None, used: str | None) -> bool:
+    return grant is not None and grant.access_token != used and not grant.is_expired()

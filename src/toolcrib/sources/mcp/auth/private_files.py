@@ -11,26 +11,49 @@ import logging
 import os
 import secrets
 import stat
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from toolcrib.errors import ConfigurationError
 
-__all__ = ["locked", "private_directory", "read_private", "state_directory", "write_private"]
+__all__ = [
+    "LOCKING",
+    "is_locked",
+    "locked",
+    "open_lock",
+    "private_directory",
+    "read_private",
+    "state_directory",
+    "write_private",
+]
 
 logger = logging.getLogger("toolcrib.mcp")
+
+LOCKING: Final = 0.02
+"""Seconds between two looks at a lock that another has."""
+
+HELD: Final = 10.0
+"""Seconds that somebody may hold the lock of a file: writing it takes a few milliseconds. A thread
+that waits in the kernel instead could not be ended, nor could its process."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def state_directory() -> Path:
-    """`$XDG_STATE_HOME/toolcrib`, by default `~/.local/state/toolcrib`; perhaps not there yet."""
+    """`$XDG_STATE_HOME/toolcrib`, by default `~/.local/state/toolcrib`; perhaps not there yet.
+    Raises `ConfigurationError`."""
     given = os.environ.get("XDG_STATE_HOME", "")
     # A relative one is to be ignored, says the standard.
-    base = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
-    return base / "toolcrib"
+    if os.path.isabs(given):
+        return Path(given) / "toolcrib"
+    try:
+        return Path.home() / ".local" / "state" / "toolcrib"
+    except RuntimeError:
+        raise ConfigurationError("nowhere to keep tokens: set XDG_STATE_HOME, or HOME") from None
 
 
 def private_directory(path: Path) -> None:
@@ -49,14 +72,20 @@ def read_private(path: Path) -> bytes | None:
     """What is in the file, None where there is none. One that others may read is narrowed first,
     with a warning; one of another owner is refused. Raises `ConfigurationError`."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        # A pipe in its place would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ConfigurationError(f"{path}: is no file: move it away")
+            _narrow(descriptor, path)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    with open(descriptor, "rb") as file:
-        _narrow(descriptor, path)
-        return file.read()
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -77,13 +106,36 @@ def write_private(path: Path, data: bytes) -> None:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Inside, no other process and no other thread is: waits for its turn."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+    """Inside, no other process and no other thread is. Raises `ConfigurationError` where one does
+    not leave."""
+    descriptor = open_lock(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        end = time.monotonic() + HELD
+        while not is_locked(descriptor):
+            if time.monotonic() > end:
+                raise ConfigurationError(f"{path}: another process holds it")
+            time.sleep(LOCKING)
         yield
     finally:
         os.close(descriptor)  # which lets go of the lock
+
+
+def open_lock(path: Path) -> int:
+    """A descriptor to be locked; its directory is made."""
+    private_directory(path.parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+
+
+def is_locked(descriptor: int) -> bool:
+    """Whether this descriptor has the lock now. On a file system without locks it always has: what
+    is lost is only that others wait."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _narrow(descriptor: int, path: Path) -> None:

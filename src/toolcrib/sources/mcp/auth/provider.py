@@ -1,42 +1,37 @@
-"""The SDK's OAuth providers with our declarations in and our grants out.
+"""The SDK's OAuth provider with our grants in and out, and the rules of ours that go beyond it.
 
-The SDK discovers, registers, builds every request and judges every answer. Here it is told what
-was declared and kept; when to ask it is `oauth`'s, sending is `exchange`'s.
+The SDK discovers, registers, builds every request and judges every answer. Here is what both kinds
+of client share (`machine`, `person`); when to ask is `oauth`'s, sending is `exchange`'s.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
+from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.extensions.client_credentials import (
-    ClientCredentialsOAuthProvider,
-    PrivateKeyJWTOAuthProvider,
-    SignedJWTParameters,
-)
 from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import (
     OAuthClientInformationFull,
-    OAuthClientMetadata,
     OAuthMetadata,
     OAuthToken,
     ProtectedResourceMetadata,
 )
-from pydantic import AnyUrl, BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from toolcrib.sources.mcp.auth.declared import AuthorizationCode, ClientCredentials
+from toolcrib.sources.mcp.auth.fault import AuthFault
 from toolcrib.sources.mcp.auth.grant import Grant
-from toolcrib.sources.mcp.auth.redirects import asking, redirect_uri
 
-__all__ = ["Provider", "provider_for"]
+__all__ = ["Nowhere", "Provider"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class _Nowhere:
+class Nowhere:
     """The storage the SDK wants: what is kept is taken from its context when all of it is known."""
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -98,7 +93,26 @@ class Provider(OAuthClientProvider):
         """Takes over an answer that was checked."""
         await self._handle_refresh_response(response)
 
+    def check(self, request: httpx2.Request) -> None:
+        """Raises `AuthFault` for a request that must not be sent."""
+        self.check_address(str(request.url))
+        if request.method == "POST":
+            self.check_discovery()
+
+    def check_address(self, url: str) -> None:
+        """Raises `AuthFault` where secrets would leave TLS: everything of an authorization server
+        is https, but on this machine, or where the declared server itself is not."""
+        if is_downgrade(self.context.server_url, url):
+            raise AuthFault("its authorization server is to be asked without TLS")
+
+    def check_discovery(self) -> None:
+        """Raises `AuthFault` where the server named an authorization server of which no metadata
+        was found: the SDK would send secrets and codes to the MCP server in its stead."""
+        if self.context.auth_server_url is not None and self.context.oauth_metadata is None:
+            raise AuthFault("no metadata of its authorization server was found")
+
     async def _perform_authorization(self) -> httpx2.Request:
+        self.check_discovery()
         metadata, declared = self.context.client_metadata, self.declared_scope or None
         if self.widens:
             metadata.scope = union_scopes(declared, metadata.scope)
@@ -107,92 +121,18 @@ class Provider(OAuthClientProvider):
         return await super()._perform_authorization()
 
 
-class _CodeProvider(Provider):
-    """Authorization code with PKCE; `known` is a client that is registered already."""
-
-    known: OAuthClientInformationFull | None = None
-
-    async def _initialize(self) -> None:
-        await super()._initialize()
-        self.context.client_info = self.known
-
-    async def restore(self, grant: Grant | None) -> None:
-        await super().restore(grant)
-        self._choose_method()
-        client = self.context.client_info
-        if self.context.redirect_handler is None or client is None or client is self.known:
-            return
-        # It registered itself with another port: it must do so again before somebody is sent there.
-        if client.redirect_uris != self.context.client_metadata.redirect_uris:
-            self.context.client_info = None
-
-    async def _perform_authorization(self) -> httpx2.Request:
-        self._choose_method()
-        return await super()._perform_authorization()
-
-    def _choose_method(self) -> None:
-        """How a declared secret is sent: as the server takes it, basic where it does not say."""
-        client, issuer = self.known, self.context.oauth_metadata
-        if client is not None and client.client_secret:
-            methods = (issuer and issuer.token_endpoint_auth_methods_supported) or ()
-            post = "client_secret_post" in methods and "client_secret_basic" not in methods
-            client.token_endpoint_auth_method = f"client_secret_{'post' if post else 'basic'}"
+def is_downgrade(server: str, url: str) -> bool:
+    """Whether what is said to `url` is less private than what is said to `server`."""
+    if urlsplit(server).scheme != "https" or urlsplit(url).scheme == "https":
+        return False
+    host = urlsplit(url).hostname or ""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
 
 
-class _SecretProvider(Provider, ClientCredentialsOAuthProvider):
-    """Client credentials with a secret."""
-
-
-class _KeyProvider(Provider, PrivateKeyJWTOAuthProvider):
-    """Client credentials with a signed assertion."""
-
-
-def provider_for(url: str, auth: ClientCredentials | AuthorizationCode) -> Provider:
-    """A provider for one connection to the server at `url`."""
-    provider = _code(url, auth) if isinstance(auth, AuthorizationCode) else _machine(url, auth)
-    provider.declared_scope = auth.scope
-    return provider
-
-
-def _machine(url: str, auth: ClientCredentials) -> Provider:
-    more: dict[str, Any] = {"scope": auth.scope or None, "issuer": auth.issuer or None}
-    with warnings.catch_warnings():
-        # That the SDK will want an issuer is said to users by our own documentation.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        if auth.method == "private_key_jwt":
-            signed = SignedJWTParameters(
-                issuer=auth.client_id,
-                subject=auth.client_id,
-                signing_key=auth.private_key,
-                signing_algorithm=auth.algorithm,
-            ).create_assertion_provider()
-            return _KeyProvider(url, _Nowhere(), auth.client_id, signed, **more)
-        more["token_endpoint_auth_method"] = auth.method
-        return _SecretProvider(url, _Nowhere(), auth.client_id, auth.client_secret, **more)
-
-
-def _code(url: str, auth: AuthorizationCode) -> Provider:
-    uris = [AnyUrl(redirect_uri(auth.redirect_port))]
-    redirect, callback = (None, None) if auth.person is None else asking(auth.person)
-    provider = _CodeProvider(
-        url,
-        OAuthClientMetadata(client_name="toolcrib", redirect_uris=uris, scope=auth.scope or None),
-        _Nowhere(),
-        redirect,
-        callback,
-        auth.client_metadata_url or None,
-    )
-    if auth.client_id:
-        provider.known = OAuthClientInformationFull(
-            client_id=auth.client_id,
-            client_secret=auth.client_secret or None,
-            redirect_uris=uris,
-            token_endpoint_auth_method=None if auth.client_secret else "none",
-        )
-    return provider
-
-
-def _read(model: type[Model], kept: Any) -> Model | None:
+def _read(model: type[Model], kept: Mapping[str, Any]) -> Model | None:
     try:
         return model.model_validate(dict(kept)) if kept else None
     except ValidationError:

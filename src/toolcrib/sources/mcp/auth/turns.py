@@ -5,7 +5,6 @@ Two that renew with the same refresh token at once lose both: servers take that 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -16,15 +15,17 @@ from weakref import WeakValueDictionary
 
 import anyio
 
+from toolcrib.errors import ConfigurationError
 from toolcrib.sources.mcp.auth.grant import TokenKey
-from toolcrib.sources.mcp.auth.private_files import private_directory
+from toolcrib.sources.mcp.auth.private_files import LOCKING, is_locked, open_lock
 
-__all__ = ["in_turn"]
+__all__ = ["LOGIN", "PATIENCE", "in_turn"]
 
 PATIENCE: Final = 30.0
 """Seconds to wait for the others; then one that hangs is passed by."""
 
-LOOK: Final = 0.02
+LOGIN: Final = 400.0
+"""The same where they may be waiting for somebody to log in, who is not to be asked twice."""
 
 
 class _Lock:
@@ -38,16 +39,18 @@ _locks: WeakValueDictionary[str, _Lock] = WeakValueDictionary()
 
 
 @asynccontextmanager
-async def in_turn(key: TokenKey, directory: Path | None) -> AsyncGenerator[None]:
+async def in_turn(
+    key: TokenKey, directory: Path | None, patience: float = PATIENCE
+) -> AsyncGenerator[None]:
     """Inside, no other task of this process renews `key`; with a `directory` for the lock file, no
     other process either."""
     own = _locks.setdefault(key.text, _Lock())
-    mine = await _soon(lambda: own.lock.acquire(blocking=False))
+    mine = await _soon(lambda: own.lock.acquire(blocking=False), patience)
     try:
         descriptor = None if directory is None else _opened(directory, key)
         try:
             if descriptor is not None:
-                await _soon(lambda: _flocked(descriptor))
+                await _soon(lambda: is_locked(descriptor), patience)
             yield
         finally:
             if descriptor is not None:
@@ -57,27 +60,17 @@ async def in_turn(key: TokenKey, directory: Path | None) -> AsyncGenerator[None]
             own.lock.release()
 
 
-async def _soon(acquired: Callable[[], bool]) -> bool:
+async def _soon(acquired: Callable[[], bool], patience: float) -> bool:
     """Whether it was acquired in time. Looks again and again."""
-    with anyio.move_on_after(PATIENCE):
+    with anyio.move_on_after(patience):
         while not acquired():  # noqa: ASYNC110 (neither lock can be awaited)
-            await anyio.sleep(LOOK)
+            await anyio.sleep(LOCKING)
         return True
     return False
 
 
 def _opened(directory: Path, key: TokenKey) -> int | None:
     try:
-        private_directory(directory)
-        path = directory / f"{key.digest}.lock"
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:
+        return open_lock(directory / f"{key.digest}.lock")
+    except (OSError, ConfigurationError):
         return None  # where nothing can be kept, nobody else keeps anything either
-
-
-def _flocked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
