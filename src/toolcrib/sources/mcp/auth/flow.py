@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Final
 
 import anyio
@@ -76,17 +76,21 @@ class Authorizer(httpx2.Auth):
 
 @asynccontextmanager
 async def authorizing(
-    name: str, url: str, auth: Auth | None, on_refusal: Callable[[str], None]
+    name: str,
+    url: str,
+    auth: Auth | None,
+    on_refusal: Callable[[str], None],
+    waiting: Callable[[], AbstractContextManager[None]],
 ) -> AsyncGenerator[httpx2.Auth | None]:
     """What the requests of one connection need. A connection that fails for want of a credential
     raises `NotSent` with what is to be done: it is tried again, because the remedy comes from
     outside (a login in another process) and nobody would tell us. `Rejected` after a person was
-    asked in vain."""
+    asked in vain. `waiting` is entered while one is asked: the connection has to wait that long."""
     if auth is None:
         yield None
         return
     try:
-        credential = await _credential(name, url, auth)
+        credential = await _credential(name, url, auth, waiting)
     except ToolcribError as error:  # nowhere to keep tokens
         raise NotSent(str(error)) from error
     try:
@@ -98,11 +102,13 @@ async def authorizing(
         raise
 
 
-async def _credential(name: str, url: str, auth: Auth) -> Credential:
+async def _credential(
+    name: str, url: str, auth: Auth, waiting: Callable[[], AbstractContextManager[None]]
+) -> Credential:
     if isinstance(auth, Bearer):
         return BearerCredential(auth)
     # Looking for a keyring may ask another process.
-    return OAuthCredential(await asyncio.to_thread(account_of, name, url, auth))
+    return OAuthCredential(await asyncio.to_thread(account_of, name, url, auth), waiting)
 
 
 def _showing(request: httpx2.Request, token: str | None) -> httpx2.Request:

@@ -10,6 +10,7 @@ from mcp.client.auth.extensions.client_credentials import (
     PrivateKeyJWTOAuthProvider,
     SignedJWTParameters,
 )
+from mcp.shared.exceptions import MCPDeprecationWarning
 
 from toolcrib.sources.mcp.auth.declared import ClientCredentials
 from toolcrib.sources.mcp.auth.provider import Nowhere, Provider
@@ -30,7 +31,7 @@ def machine(url: str, auth: ClientCredentials) -> Provider:
     more: dict[str, Any] = {"scope": auth.scope or None, "issuer": auth.issuer or None}
     with warnings.catch_warnings():
         # That the SDK will want an issuer is said to users by our own documentation.
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
         if auth.method == "private_key_jwt":
             signed = SignedJWTParameters(
                 issuer=auth.client_id,

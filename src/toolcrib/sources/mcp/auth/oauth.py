@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import anyio
 import httpx2
@@ -29,10 +30,16 @@ logger = logging.getLogger("toolcrib.mcp")
 
 class OAuthCredential:
     """See `Credential`. Tokens are read from the store when the connection begins and whenever one
-    was refused, so that a login elsewhere is noticed; they are only replaced by newer ones."""
+    was refused, so that a login elsewhere is noticed; they are only replaced by newer ones.
+    `waiting` is entered while somebody is asked."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(
+        self,
+        account: Account,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._account = account
+        self._waiting = waiting if account.asks_somebody else nullcontext
         self._grant: Grant | None = None
         self._is_read = False
         self._asked = account.auth.scope
@@ -172,7 +179,8 @@ class OAuthCredential:
     ) -> str | None:
         provider = await self._provider(held)
         provider.widens = challenge.status_code == 403
-        await authorize(provider, request, challenge)
+        with self._waiting():
+            await authorize(provider, request, challenge)
         return await self._keep(provider, held)
 
     async def _provider(self, held: Grant | None) -> Provider:
