@@ -650,7 +650,9 @@ async def test_MC15_a_provider_that_repeats_a_refused_token_is_told_of_at_once(
     assert "s3cret" not in said(logs)
 
 
-async def test_MC15_a_provider_that_fails_is_named_without_its_words():
+async def test_MC15_a_provider_that_fails_is_named_without_its_words(
+    logs: pytest.LogCaptureFixture,
+):
     def token() -> str:
         raise RuntimeError("the vault says s3cret")
 
@@ -659,6 +661,7 @@ async def test_MC15_a_provider_that_fails_is_named_without_its_words():
         declared = McpServer("web", "http", url=one.url, auth=Bearer(token))
         async with hosting(source(declared)) as host:
             assert host.health("web").reason == "its provider of tokens failed: RuntimeError"
+    assert "s3cret" not in said(logs) and f"RuntimeError at {__file__}:" in said(logs)
 
 
 async def test_A10_3_a_fixed_token_that_is_refused_fails_the_opening():

@@ -32,7 +32,7 @@ from servers.logins import (
     said,
     web,
 )
-from servers.oauth import MACHINE, OAuthPeer, Seen, method_of, oauth_peer, redirected
+from servers.oauth import MACHINE, OAuthPeer, Seen, oauth_peer, redirected
 from servers.support import BOUND, NO_WAIT, hosting, source, until
 from toolcrib.errors import ConfigurationError, InvalidDefinition, NotAvailable
 from toolcrib.sources.mcp import McpServer
@@ -47,6 +47,8 @@ from toolcrib.sources.mcp.auth import (
     exchange,
     private_files,
 )
+from toolcrib.sources.mcp.auth import login as login_module
+from toolcrib.sources.mcp.auth import oauth as oauth_module
 from toolcrib.sources.mcp.auth import person as people
 from toolcrib.sources.mcp.auth.login import login, logout
 from toolcrib.sources.mcp.auth.provider import is_downgrade
@@ -279,7 +281,8 @@ async def test_MC15_a_token_that_is_nearly_over_is_sent_where_it_cannot_be_renew
     await log_in(server)
     store: Any = server.auth.store  # type: ignore[union-attr]
     (key,) = store._grants
-    await store.set(key, replace(kept(server), expires_at=time.time() + 1))
+    soon = replace(kept(server), expires_at=time.time() + 5, obtained_at=time.time() - 3600)
+    await store.set(key, soon)
     oauth.gate = at("/token", 503)
     async with hosting(source(server)) as host:
         assert str(await add(host)) == "5"
@@ -490,19 +493,24 @@ async def test_somebody_who_never_comes_is_asked_once(
     assert len(asked) == 1
 
 
-async def test_calls_refused_together_ask_somebody_once(oauth: OAuthPeer):
+async def test_calls_refused_together_ask_somebody_once_however_long_it_takes(
+    oauth: OAuthPeer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(oauth_module, "PATIENCE", 0.05)
     asked: list[str] = []
 
     async def person(url: str) -> str:
         asked.append(url)
-        return await back(url) if len(asked) == 1 else redirected(await back(url), error="no")
+        if len(asked) > 1:
+            await asyncio.sleep(0.5)
+        return await back(url)
 
     async with hosting(source(of_the_program(oauth, person))) as host:
         assert str(await add(host)) == "5"
         oauth.tokens.revoke()
         oauth.tokens.refreshes = False
         results = await asyncio.gather(*(add(host) for _ in range(5)))
-        assert all(result.failure is not None for result in results)
+        assert [str(result) for result in results] == ["5"] * 5
     assert len(asked) == 2
 
 
@@ -593,6 +601,48 @@ async def test_a_client_that_does_not_know_the_secret_gets_no_token_of_one_that_
     assert oauth.tokens.granted == 1
 
 
+async def test_a_registration_that_is_forgotten_over_there_is_made_anew_at_the_next_login(
+    oauth: OAuthPeer,
+):
+    server = of_a_person(oauth)
+    await log_in(server)
+    oauth.tokens.clients.clear()
+    oauth.tokens.revoke()
+    async with hosting(source(server)) as host:
+        assert host.health("web").reason == HINT
+    assert oauth.count("/token", grant="refresh_token") == 1
+    await log_in(server)
+    assert oauth.count("/register") == 2
+
+
+async def test_MC15_a_scope_that_only_a_login_can_bring_is_said_once(
+    oauth: OAuthPeer, logs: pytest.LogCaptureFixture
+):
+    challenge = {"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="write"'}
+    async with logged_in(oauth) as host:
+        oauth.gate = refuse_calls(403, **challenge)
+        for _ in range(2):
+            result = await add(host)
+            assert result.failure is not None and result.failure.kind == "denied"
+        assert (oauth.calls(), oauth.tokens.refreshed, host.health("web").attempts) == (2, 0, 1)
+    assert said(logs).count("wants scope 'write': add it to its auth, and log in again") == 1
+
+
+async def test_a_login_at_a_server_that_never_answers_ends(monkeypatch: pytest.MonkeyPatch):
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not writer.is_closing():
+            writer.write(b"y")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(login_module, "TIMEOUT", 0.2)
+    async with asyncio.timeout(BOUND), stranger(answer) as port:
+        server = McpServer("web", "http", url=f"http://127.0.0.1:{port}/", auth=AuthorizationCode())
+        with pytest.raises(NotAvailable, match="cannot be reached"):
+            await log_in(server)
+
+
 # --- where tokens are kept
 
 
@@ -629,8 +679,9 @@ async def test_CF10_a_login_that_cannot_be_kept_says_why(
         await log_in(web(oauth, AuthorizationCode()))
 
 
+@pytest.mark.parametrize("expired", [False, True])
 async def test_a_store_that_cannot_be_read_any_more_is_told_of_and_mended(
-    oauth: OAuthPeer, home: Path
+    oauth: OAuthPeer, home: Path, monkeypatch: pytest.MonkeyPatch, expired: bool
 ):
     server = web(oauth, AuthorizationCode())
     await log_in(server)
@@ -638,6 +689,7 @@ async def test_a_store_that_cannot_be_read_any_more_is_told_of_and_mended(
     sound = file.read_text()
     async with hosting(source(server)) as host:
         file.write_text("{half")
+        monkeypatch.setattr(Grant, "is_expired", lambda grant: expired)
         oauth.tokens.revoke()
         assert "holds no tokens of ours" in str(await add(host))
         await until(lambda: host.health("web").attempts > 1)
@@ -701,24 +753,19 @@ async def test_without_a_home_to_keep_tokens_in_a_server_says_so(
         assert "set XDG_STATE_HOME" in host.health("web").reason
 
 
-async def test_tokens_do_not_come_back_after_a_logout(oauth: OAuthPeer):
-    oauth.tokens.lifetime = 1
+async def test_tokens_do_not_come_back_after_a_logout(
+    oauth: OAuthPeer, monkeypatch: pytest.MonkeyPatch
+):
     server = of_a_person(oauth)
     await log_in(server)
-    oauth.tokens.lifetime = 3600
-    grants: Any = server.auth.store._grants  # type: ignore[union-attr]
-
-    def gate(seen: Seen) -> Any:
-        if method_of(seen) == "tools/list":
-            grants.clear()  # a logout elsewhere, while the connection has its tokens
-        return None
-
-    oauth.gate = gate
     async with hosting(source(server)) as host:
-        await add(host)
+        assert await logout(server)
+        monkeypatch.setattr(Grant, "is_expired", lambda grant: True)
+        assert str(await add(host)) == "5"  # the server still takes what the connection has
         oauth.tokens.revoke()
         assert HINT in str(await add(host))
-    assert not grants
+    assert not await logout(server)
+    assert oauth.tokens.refreshed == 0
 
 
 async def test_a_logout_waits_for_a_refresh_and_takes_what_it_brought(oauth: OAuthPeer):

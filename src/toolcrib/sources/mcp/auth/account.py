@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class Account:
     of the lock files, None where no other process has these tokens."""
 
     name: str
-    url: str
+    url: str = field(repr=False)
     auth: ClientCredentials | AuthorizationCode
     store: TokenStore
     locks: Path | None
@@ -46,6 +46,11 @@ class Account:
     @property
     def asks_somebody(self) -> bool:
         return isinstance(self.auth, AuthorizationCode) and self.auth.person is not None
+
+    @property
+    def registers_itself(self) -> bool:
+        auth = self.auth
+        return isinstance(auth, AuthorizationCode) and not auth.client_id
 
     @property
     def needs_login(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from traceback import extract_tb
 from typing import Protocol
 
 import anyio
@@ -89,8 +90,12 @@ class BearerCredential:
             found = given()
             token = _stripped(await found if inspect.isawaitable(found) else found)
         except Exception as error:
-            logger.exception("a provider of bearer tokens failed")
-            self.problem = f"its provider of tokens failed: {type(error).__name__}"
+            # Where, not what: its words may hold what it asked with.
+            where = extract_tb(error.__traceback__)[-1]
+            kind = type(error).__name__
+            said = "a provider of bearer tokens failed: %s at %s:%s"
+            logger.error(said, kind, where.filename, where.lineno)
+            self.problem = f"its provider of tokens failed: {kind}"
             return None
         if token is None:
             self.problem = "its provider of tokens gave none that a header can hold"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
@@ -92,10 +93,11 @@ async def _challenged(server: McpServer) -> tuple[httpx2.Request, httpx2.Respons
         json=_INITIALIZE,
     )
     try:
-        async with create_mcp_http_client(timeout=httpx2.Timeout(TIMEOUT)) as http:
-            response = await http.send(request, stream=True)
-            await response.aclose()
-    except httpx2.HTTPError as error:
+        with anyio.fail_after(TIMEOUT):
+            async with create_mcp_http_client(timeout=httpx2.Timeout(TIMEOUT)) as http:
+                response = await http.send(request, stream=True)
+                await response.aclose()
+    except (httpx2.HTTPError, TimeoutError) as error:
         why = type(error).__name__
         raise NotAvailable(f"MCP server {server.name!r} cannot be reached ({why})") from error
     if response.status_code != 401:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 
 import anyio
 import httpx2
 from mcp.client.auth.utils import union_scopes
 
 from toolcrib.errors import ToolcribError
+from toolcrib.frozen import NOTHING
 from toolcrib.sources.mcp.auth import issued
 from toolcrib.sources.mcp.auth.account import Account
 from toolcrib.sources.mcp.auth.challenge import is_worth_renewing, wanted_scopes
@@ -139,10 +141,7 @@ class OAuthCredential:
         except NoVerdict:
             raise
         except AuthFault as fault:
-            if fault.code == "invalid_grant":
-                issued.note_spent(held.refresh_token or "")
-            asks = self._account.gets_tokens_unasked
-            self.problem = str(fault) if asks else self._account.needs_login
+            await self._gone(held, fault)
         return None
 
     async def _granted(
@@ -160,7 +159,12 @@ class OAuthCredential:
     ) -> str | None:
         """A token with the scopes that a 403 asks for, each of which is asked for once."""
         wanted = wanted_scopes(challenge, self._asked)
-        if not wanted or not self._account.gets_tokens_unasked:
+        if wanted and not self._account.gets_tokens_unasked:
+            self._asked = " ".join((self._asked, *sorted(wanted)))
+            said = "MCP server %r wants scope %r: add it to its auth, and log in again"
+            logger.warning(said, self._account.name, " ".join(sorted(wanted)))
+            return None
+        if not wanted:
             return None
 
         async def widen(held: Grant | None) -> str | None:
@@ -187,6 +191,17 @@ class OAuthCredential:
         provider = self._account.provider()
         await provider.restore(held)
         return provider
+
+    async def _gone(self, held: Grant, fault: AuthFault) -> None:
+        """Draws the consequences of a refresh that was refused."""
+        account = self._account
+        self.problem = str(fault) if account.gets_tokens_unasked else account.needs_login
+        if fault.code == "invalid_grant":
+            issued.note_spent(held.refresh_token or "")
+        if fault.code == "invalid_client" and account.registers_itself:
+            # Its registration is forgotten over there. With it, nobody could log in again.
+            with suppress(ToolcribError):
+                await account.store.set(account.key, replace(held, client=NOTHING))
 
     async def _held(self) -> Grant | None:
         held = await self._account.store.get(self._account.key)

@@ -65,7 +65,10 @@ class _CodeProvider(Provider):
                 async with asyncio.timeout(PATIENCE):
                     return self._returned(await person(self._asked))
             except TimeoutError:
-                raise AuthFault(f"nobody logged in within {PATIENCE:g} s") from None
+                raise AuthFault(
+                    f"nobody logged in within {PATIENCE:g} s (if the page did not know this "
+                    "client, log out first: then it registers again)"
+                ) from None
 
         self.context.redirect_handler, self.context.callback_handler = redirect, callback
 
