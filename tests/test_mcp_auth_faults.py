@@ -44,14 +44,13 @@ from toolcrib.sources.mcp.auth import (
     Grant,
     MemoryStore,
     TokenKey,
-    exchange,
-    private_files,
 )
 from toolcrib.sources.mcp.auth import login as login_module
-from toolcrib.sources.mcp.auth import oauth as oauth_module
-from toolcrib.sources.mcp.auth import person as people
 from toolcrib.sources.mcp.auth.login import login, logout
-from toolcrib.sources.mcp.auth.provider import is_downgrade
+from toolcrib.sources.mcp.auth.oauth import exchange, renewal
+from toolcrib.sources.mcp.auth.oauth import person as people
+from toolcrib.sources.mcp.auth.oauth.provider import is_downgrade
+from toolcrib.sources.mcp.auth.stores import locks
 
 KEY = TokenKey("http://server/mcp", "client", "read")
 JSON = {"content-type": "application/json"}
@@ -496,7 +495,7 @@ async def test_somebody_who_never_comes_is_asked_once(
 async def test_calls_refused_together_ask_somebody_once_however_long_it_takes(
     oauth: OAuthPeer, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(oauth_module, "PATIENCE", 0.05)
+    monkeypatch.setattr(renewal, "PATIENCE", 0.05)
     asked: list[str] = []
 
     async def person(url: str) -> str:
@@ -733,7 +732,7 @@ def held(path: Path) -> Iterator[None]:
 async def test_a_lock_that_another_process_does_not_give_back_hangs_nobody(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(private_files, "HELD", 0.1)
+    monkeypatch.setattr(locks, "HELD", 0.1)
     with held(home / "tokens.lock"):
         async with asyncio.timeout(BOUND):
             with pytest.raises(ConfigurationError, match="another process holds it"):

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from toolcrib.errors import InvalidDefinition
-from toolcrib.sources.mcp.auth.store import TokenStore
+from toolcrib.sources.mcp.auth.stores.store import TokenStore
 
 __all__ = [
     "Auth",

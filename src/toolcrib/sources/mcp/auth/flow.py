@@ -16,11 +16,11 @@ import anyio
 import httpx2
 
 from toolcrib.errors import ToolcribError
-from toolcrib.sources.mcp.auth.account import account_of
-from toolcrib.sources.mcp.auth.challenge import is_challenge
 from toolcrib.sources.mcp.auth.credential import BearerCredential, Credential
 from toolcrib.sources.mcp.auth.declared import Auth, Bearer
-from toolcrib.sources.mcp.auth.oauth import OAuthCredential
+from toolcrib.sources.mcp.auth.oauth.account import account_of
+from toolcrib.sources.mcp.auth.oauth.challenge import is_challenge
+from toolcrib.sources.mcp.auth.oauth.renewal import OAuthCredential
 from toolcrib.sources.mcp.faults import NotSent, Rejected
 
 __all__ = ["Authorizer", "authorizing"]

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from toolcrib.sources.mcp.auth.grant import Grant
+from toolcrib.sources.mcp.auth.stores.grant import Grant
 
 __all__ = [
     "is_spent",

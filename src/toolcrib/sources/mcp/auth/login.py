@@ -14,12 +14,13 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from toolcrib.errors import NotAvailable
-from toolcrib.sources.mcp.auth.account import Account, account_of
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode
-from toolcrib.sources.mcp.auth.fault import AuthFault
 from toolcrib.sources.mcp.auth.loopback import listening
-from toolcrib.sources.mcp.auth.oauth import OAuthCredential
-from toolcrib.sources.mcp.auth.turns import in_turn
+from toolcrib.sources.mcp.auth.oauth.account import Account, account_of
+from toolcrib.sources.mcp.auth.oauth.exchange import authorize
+from toolcrib.sources.mcp.auth.oauth.fault import AuthFault
+from toolcrib.sources.mcp.auth.stores.grant import Grant
+from toolcrib.sources.mcp.auth.stores.locks import in_turn
 from toolcrib.sources.mcp.server import McpServer
 
 __all__ = ["Show", "login", "logout"]
@@ -32,7 +33,8 @@ Show: TypeAlias = Callable[[str], Awaitable[None]]
 
 async def login(server: McpServer, show: Show, *, port: int = 0) -> None:
     """Gets tokens for `server` from whoever logs in, and keeps them. `port` goes before the
-    declared one. Whatever was kept stays until the new ones are there. Raises `NotAvailable`."""
+    declared one. Whatever was kept stays until the new ones are there. Raises `NotAvailable`, and
+    `ConfigurationError` where they cannot be kept."""
     auth = _auth(server)
     account = account_of(server.name, server.url, auth)
     declared = port or auth.redirect_port
@@ -44,12 +46,21 @@ async def login(server: McpServer, show: Show, *, port: int = 0) -> None:
             return await loopback.answer_to(url)
 
         asking = replace(auth, person=person, redirect_port=loopback.port)
-        credential = OAuthCredential(replace(account, auth=asking))
         request, challenge = await _challenged(server)
         try:
-            await credential.login(request, challenge)
+            grant = await _granted(replace(account, auth=asking), request, challenge)
         except AuthFault as fault:
             raise NotAvailable(f"no login at MCP server {server.name!r}: {fault}") from None
+    async with in_turn(account.key, account.locks):  # not under the hands of who renews them
+        await account.store.set(account.key, grant)
+
+
+async def _granted(asking: Account, request: httpx2.Request, challenge: httpx2.Response) -> Grant:
+    provider = await asking.provider(await asking.held())
+    await authorize(provider, request, challenge)
+    if (grant := provider.granted) is None:
+        raise AuthFault("it ended without a token")
+    return grant
 
 
 async def logout(server: McpServer) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 
 from toolcrib.errors import ConfigurationError
 from toolcrib.jsonvalue import is_object
-from toolcrib.sources.mcp.auth.grant import Grant, TokenKey
-from toolcrib.sources.mcp.auth.private_files import (
-    locked,
+from toolcrib.sources.mcp.auth.stores.grant import Grant, TokenKey
+from toolcrib.sources.mcp.auth.stores.locks import locked
+from toolcrib.sources.mcp.auth.stores.private_files import (
     read_private,
     state_directory,
     write_private,

@@ -17,9 +17,9 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode, Person
-from toolcrib.sources.mcp.auth.fault import AuthFault, error_code
-from toolcrib.sources.mcp.auth.grant import Grant
-from toolcrib.sources.mcp.auth.provider import Nowhere, Provider
+from toolcrib.sources.mcp.auth.oauth.fault import AuthFault, error_code
+from toolcrib.sources.mcp.auth.oauth.provider import Nowhere, Provider
+from toolcrib.sources.mcp.auth.stores.grant import Grant
 
 __all__ = ["PATIENCE", "person"]
 

@@ -13,7 +13,7 @@ from mcp.client.auth.extensions.client_credentials import (
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from toolcrib.sources.mcp.auth.declared import ClientCredentials
-from toolcrib.sources.mcp.auth.provider import Nowhere, Provider
+from toolcrib.sources.mcp.auth.oauth.provider import Nowhere, Provider
 
 __all__ = ["machine"]
 

@@ -21,8 +21,8 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from pydantic import ValidationError
 
 from toolcrib.sources.mcp.auth.declared import is_sendable
-from toolcrib.sources.mcp.auth.fault import AuthFault, NoVerdict, error_code
-from toolcrib.sources.mcp.auth.provider import Provider
+from toolcrib.sources.mcp.auth.oauth.fault import AuthFault, NoVerdict, error_code
+from toolcrib.sources.mcp.auth.oauth.provider import Provider
 
 __all__ = ["authorize", "refresh"]
 

@@ -23,8 +23,8 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from toolcrib.sources.mcp.auth.fault import AuthFault
-from toolcrib.sources.mcp.auth.grant import Grant
+from toolcrib.sources.mcp.auth.oauth.fault import AuthFault
+from toolcrib.sources.mcp.auth.stores.grant import Grant
 
 __all__ = ["Nowhere", "Provider"]
 

@@ -1,23 +1,33 @@
-"""Whose tokens: the server, its declaration, and the store that holds them."""
+"""Whose tokens: the server, its declaration, and the store that holds them.
+
+What a store could not keep is known to this process all the same (`issued`), so that no spent
+refresh token is sent again.
+"""
 
 from __future__ import annotations
 
+import logging
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
+from toolcrib.errors import ToolcribError
+from toolcrib.frozen import NOTHING
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode, ClientCredentials
-from toolcrib.sources.mcp.auth.file_store import FileStore
-from toolcrib.sources.mcp.auth.grant import TokenKey
-from toolcrib.sources.mcp.auth.keyring_store import KeyringStore, usable_keyring
-from toolcrib.sources.mcp.auth.machine import machine
-from toolcrib.sources.mcp.auth.person import person
-from toolcrib.sources.mcp.auth.private_files import state_directory
-from toolcrib.sources.mcp.auth.provider import Provider
-from toolcrib.sources.mcp.auth.store import MemoryStore, TokenStore
+from toolcrib.sources.mcp.auth.issued import note_replaced, note_spent, replaced
+from toolcrib.sources.mcp.auth.oauth.machine import machine
+from toolcrib.sources.mcp.auth.oauth.person import person
+from toolcrib.sources.mcp.auth.oauth.provider import Provider
+from toolcrib.sources.mcp.auth.stores.file_store import FileStore
+from toolcrib.sources.mcp.auth.stores.grant import Grant, TokenKey
+from toolcrib.sources.mcp.auth.stores.keyring_store import KeyringStore, usable_keyring
+from toolcrib.sources.mcp.auth.stores.private_files import state_directory
+from toolcrib.sources.mcp.auth.stores.store import MemoryStore, TokenStore
 
 __all__ = ["Account", "account_of", "default_store"]
+
+logger = logging.getLogger("toolcrib.mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +58,43 @@ class Account:
         return isinstance(self.auth, AuthorizationCode) and self.auth.person is not None
 
     @property
-    def registers_itself(self) -> bool:
-        auth = self.auth
-        return isinstance(auth, AuthorizationCode) and not auth.client_id
-
-    @property
     def needs_login(self) -> str:
         return f"needs login: run toolcrib login FILE {shlex.quote(self.name)}"
 
-    def provider(self) -> Provider:
-        """What speaks OAuth for it, once."""
+    async def provider(self, held: Grant | None) -> Provider:
+        """What speaks OAuth for it, once; goes on from what is held."""
         auth, url = self.auth, self.url
         made = machine(url, auth) if isinstance(auth, ClientCredentials) else person(url, auth)
         made.declared_scope = auth.scope
+        await made.restore(held)
         return made
+
+    async def held(self) -> Grant | None:
+        """The newest tokens there are. Raises `ConfigurationError`."""
+        held = await self.store.get(self.key)
+        return None if held is None else replaced(held)
+
+    async def keep(self, grant: Grant, held: Grant | None) -> None:
+        """Puts `grant` in the place of what was held. One that cannot be kept is good all the
+        same."""
+        try:
+            await self.store.set(self.key, grant)
+        except ToolcribError as error:
+            logger.warning("MCP server %r: %s", self.name, error)
+            if held is not None:
+                note_replaced(held, grant)
+
+    async def give_up(self, held: Grant, code: str) -> None:
+        """Draws the consequences of a refresh that was refused with an error `code`."""
+        if code == "invalid_grant":
+            note_spent(held.refresh_token or "")
+        if code == "invalid_client" and self._registers_itself:
+            # Its registration is forgotten over there. With it, nobody could log in again.
+            await self.keep(replace(held, client=NOTHING), None)
+
+    @property
+    def _registers_itself(self) -> bool:
+        return isinstance(self.auth, AuthorizationCode) and not self.auth.client_id
 
 
 @lru_cache(maxsize=256)

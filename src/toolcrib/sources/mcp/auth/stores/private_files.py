@@ -6,24 +6,16 @@ between, and nobody ever reads half of one.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
 import stat
-import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from toolcrib.errors import ConfigurationError
 
 __all__ = [
-    "LOCKING",
-    "is_locked",
-    "locked",
-    "open_lock",
     "private_directory",
     "read_private",
     "state_directory",
@@ -31,13 +23,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("toolcrib.mcp")
-
-LOCKING: Final = 0.02
-"""Seconds between two looks at a lock that another has."""
-
-HELD: Final = 10.0
-"""Seconds that somebody may hold the lock of a file: writing it takes a few milliseconds. A thread
-that waits in the kernel instead could not be ended, nor could its process."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
@@ -102,40 +87,6 @@ def write_private(path: Path, data: bytes) -> None:
         with suppress(OSError):
             fresh.unlink()
         raise
-
-
-@contextmanager
-def locked(path: Path) -> Generator[None]:
-    """Inside, no other process and no other thread is. Raises `ConfigurationError` where one does
-    not leave."""
-    descriptor = open_lock(path)
-    try:
-        end = time.monotonic() + HELD
-        while not is_locked(descriptor):
-            if time.monotonic() > end:
-                raise ConfigurationError(f"{path}: another process holds it")
-            time.sleep(LOCKING)
-        yield
-    finally:
-        os.close(descriptor)  # which lets go of the lock
-
-
-def open_lock(path: Path) -> int:
-    """A descriptor to be locked; its directory is made."""
-    private_directory(path.parent)
-    return os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
-
-
-def is_locked(descriptor: int) -> bool:
-    """Whether this descriptor has the lock now. On a file system without locks it always has: what
-    is lost is only that others wait."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _narrow(descriptor: int, path: Path) -> None:

@@ -6,24 +6,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
 
 import anyio
 import httpx2
 from mcp.client.auth.utils import union_scopes
 
-from toolcrib.errors import ToolcribError
-from toolcrib.frozen import NOTHING
-from toolcrib.sources.mcp.auth import issued
-from toolcrib.sources.mcp.auth.account import Account
-from toolcrib.sources.mcp.auth.challenge import is_worth_renewing, wanted_scopes
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode
-from toolcrib.sources.mcp.auth.exchange import authorize, refresh
-from toolcrib.sources.mcp.auth.fault import AuthFault, NoVerdict
-from toolcrib.sources.mcp.auth.grant import Grant
-from toolcrib.sources.mcp.auth.provider import Provider
-from toolcrib.sources.mcp.auth.turns import LOGIN, PATIENCE, in_turn
+from toolcrib.sources.mcp.auth.issued import is_spent, note, note_refused, refused_at
+from toolcrib.sources.mcp.auth.oauth.account import Account
+from toolcrib.sources.mcp.auth.oauth.challenge import is_worth_renewing, wanted_scopes
+from toolcrib.sources.mcp.auth.oauth.exchange import authorize, refresh
+from toolcrib.sources.mcp.auth.oauth.fault import AuthFault, NoVerdict
+from toolcrib.sources.mcp.auth.oauth.provider import Provider
+from toolcrib.sources.mcp.auth.stores.grant import Grant
+from toolcrib.sources.mcp.auth.stores.locks import LOGIN, PATIENCE, in_turn
 
 __all__ = ["OAuthCredential"]
 
@@ -50,7 +47,7 @@ class OAuthCredential:
 
     async def token(self, request: httpx2.Request) -> str | None:
         if not self._is_read:
-            self._adopt(await self._held())
+            self._adopt(await self._account.held())
             self._is_read = True
         grant = self._grant
         if grant is None:
@@ -66,10 +63,10 @@ class OAuthCredential:
     ) -> str | None:
         if challenge.status_code == 403:
             return await self._widened(request, challenge, used)
-        held = await self._held()
+        held = await self._account.held()
         if _is_other(held, used):
             return self._adopt(held)
-        if held is not None and not is_worth_renewing(issued.refused_at(held.access_token)):
+        if held is not None and not is_worth_renewing(refused_at(held.access_token)):
             self.problem = self._hopeless
             return None
         if self.is_final:
@@ -92,23 +89,13 @@ class OAuthCredential:
     def refused(self) -> None:
         self.problem = self._hopeless
         if self._grant is not None:
-            issued.note_refused(self._grant.access_token)
+            note_refused(self._grant.access_token)
 
     @property
     def _hopeless(self) -> str:
         if isinstance(self._account.auth, AuthorizationCode):
             return self._account.needs_login
         return "it refuses a token that was issued just now"
-
-    async def login(self, request: httpx2.Request, challenge: httpx2.Response) -> None:
-        """New tokens from whoever can be asked, whatever is held. Raises `AuthFault`, and
-        `ConfigurationError` where they cannot be kept."""
-        account = self._account
-        provider = await self._provider(await account.store.get(account.key))
-        await authorize(provider, request, challenge)
-        async with in_turn(account.key, account.locks):  # not under the hands of who renews them
-            if (grant := provider.granted) is not None:
-                await account.store.set(account.key, grant)
 
     async def _in_turn(
         self, used: str | None, renew: Callable[[Grant | None], Awaitable[str | None]]
@@ -118,7 +105,7 @@ class OAuthCredential:
         account = self._account
         patience = LOGIN if account.asks_somebody else PATIENCE
         async with in_turn(account.key, account.locks, patience):
-            held = await self._held()
+            held = await self._account.held()
             if _is_other(held, used):
                 return self._adopt(held)
             try:
@@ -135,13 +122,15 @@ class OAuthCredential:
         try:
             with anyio.CancelScope(shield=True):
                 # Bounded. Given up half-way, the old tokens are spent and the new ones are lost.
-                provider = await self._provider(held)
+                provider = await self._account.provider(held)
                 await refresh(provider, request)
                 return await self._keep(provider, held)
         except NoVerdict:
             raise
         except AuthFault as fault:
-            await self._gone(held, fault)
+            account = self._account
+            self.problem = str(fault) if account.gets_tokens_unasked else account.needs_login
+            await account.give_up(held, fault.code)
         return None
 
     async def _granted(
@@ -181,54 +170,28 @@ class OAuthCredential:
     async def _authorized(
         self, request: httpx2.Request, challenge: httpx2.Response, held: Grant | None
     ) -> str | None:
-        provider = await self._provider(held)
+        provider = await self._account.provider(held)
         provider.widens = challenge.status_code == 403
         with self._waiting():
             await authorize(provider, request, challenge)
         return await self._keep(provider, held)
 
-    async def _provider(self, held: Grant | None) -> Provider:
-        provider = self._account.provider()
-        await provider.restore(held)
-        return provider
-
-    async def _gone(self, held: Grant, fault: AuthFault) -> None:
-        """Draws the consequences of a refresh that was refused."""
-        account = self._account
-        self.problem = str(fault) if account.gets_tokens_unasked else account.needs_login
-        if fault.code == "invalid_grant":
-            issued.note_spent(held.refresh_token or "")
-        if fault.code == "invalid_client" and account.registers_itself:
-            # Its registration is forgotten over there. With it, nobody could log in again.
-            with suppress(ToolcribError):
-                await account.store.set(account.key, replace(held, client=NOTHING))
-
-    async def _held(self) -> Grant | None:
-        held = await self._account.store.get(self._account.key)
-        return None if held is None else issued.replaced(held)
-
     async def _keep(self, provider: Provider, held: Grant | None) -> str | None:
-        grant = provider.granted
-        if grant is not None:
-            try:
-                await self._account.store.set(self._account.key, grant)
-            except ToolcribError as error:  # they are good all the same
-                logger.warning("MCP server %r: %s", self._account.name, error)
-                if held is not None:
-                    issued.note_replaced(held, grant)
+        if (grant := provider.granted) is not None:
+            await self._account.keep(grant, held)
         return self._adopt(grant)
 
     def _adopt(self, grant: Grant | None) -> str | None:
         self._grant = grant
         if grant is None:
             return None
-        issued.note(grant.secrets)
+        note(grant.secrets)
         self._asked = union_scopes(self._asked, grant.scope) or ""
         return grant.access_token
 
 
 def _can_refresh(grant: Grant | None) -> bool:
-    return bool(grant and grant.refresh_token and not issued.is_spent(grant.refresh_token))
+    return bool(grant and grant.refresh_token and not is_spent(grant.refresh_token))
 
 
 def _is_other(grant: Grant | None, used: str | None) -> bool:
