@@ -22,9 +22,20 @@ import pytest
 from mcp.shared.auth import OAuthClientInformationFull
 
 from servers.http_peer import peer
+from servers.logins import (
+    HINT,
+    add,
+    browse,
+    log_in,
+    logged_in,
+    machine,
+    of_a_person,
+    refuse_calls,
+    said,
+    web,
+)
 from servers.oauth import MACHINE, OAuthPeer, Seen, method_of, oauth_peer, redirected
-from servers.support import BOUND, NO_WAIT, Host, hosting, source, until
-from toolcrib.content import ToolResult
+from servers.support import BOUND, NO_WAIT, hosting, source, until
 from toolcrib.deploy import loads
 from toolcrib.errors import ConfigurationError, InvalidDefinition, NotAvailable
 from toolcrib.sources.mcp import McpServer
@@ -37,16 +48,14 @@ from toolcrib.sources.mcp.auth import (
     MemoryStore,
     TokenKey,
 )
-from toolcrib.sources.mcp.auth.account import default_store
-from toolcrib.sources.mcp.auth.challenge import (
+from toolcrib.sources.mcp.auth.login import login, logout
+from toolcrib.sources.mcp.auth.oauth.account import default_store
+from toolcrib.sources.mcp.auth.oauth.challenge import (
     is_challenge,
-    is_expired,
     is_worth_renewing,
     wanted_scopes,
 )
-from toolcrib.sources.mcp.auth.login import login, logout
 
-HINT = "needs login: run toolcrib login FILE web"
 KEY = TokenKey("http://server/mcp", "client", "read")
 
 
@@ -67,69 +76,6 @@ def logs(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 async def oauth() -> AsyncIterator[OAuthPeer]:
     async with oauth_peer() as one:
         yield one
-
-
-def web(oauth: OAuthPeer, auth: Any) -> McpServer:
-    return McpServer("web", "http", url=oauth.url, auth=auth, liveness=0.0, settings=NO_WAIT)
-
-
-def machine(oauth: OAuthPeer, secret: str = MACHINE[1]) -> McpServer:
-    return web(oauth, ClientCredentials(MACHINE[0], secret, oauth.issuer, store=MemoryStore()))
-
-
-def of_a_person(oauth: OAuthPeer) -> McpServer:
-    return web(oauth, AuthorizationCode(store=MemoryStore()))
-
-
-async def browse(url: str) -> httpx2.Response:
-    """What a browser does for somebody who grants everything."""
-    async with httpx2.AsyncClient(follow_redirects=True, timeout=BOUND) as browser:
-        return await browser.get(url)
-
-
-async def log_in(server: McpServer) -> None:
-    browsing: list[asyncio.Task[httpx2.Response]] = []
-
-    async def show(url: str) -> None:
-        browsing.append(asyncio.create_task(browse(url)))
-
-    async with asyncio.timeout(BOUND):
-        await login(server, show)
-        page = await browsing[0]
-    assert page.status_code == 200 and "code" not in page.text
-
-
-@asynccontextmanager
-async def logged_in(oauth: OAuthPeer) -> AsyncIterator[Host]:
-    """A source whose person logged in before."""
-    server = of_a_person(oauth)
-    await log_in(server)
-    async with hosting(source(server)) as host:
-        assert host.health("web").state == "ready"
-        yield host
-
-
-async def add(host: Host) -> ToolResult:
-    return await host.call("web__add", a=2, b=3)
-
-
-def refuse_calls(status: int, *numbers: int, **headers: str) -> Any:
-    """Answers the calls of these numbers (from 1; none: every one) with an empty body."""
-    asked = 0
-
-    def gate(seen: Seen) -> Any:
-        nonlocal asked
-        if method_of(seen) != "tools/call":
-            return None
-        asked += 1
-        return (status, headers, b"") if not numbers or asked in numbers else None
-
-    return gate
-
-
-def said(logs: pytest.LogCaptureFixture) -> str:
-    formatter = logging.Formatter("%(name)s %(message)s")
-    return "\n".join(formatter.format(record) for record in logs.records)
 
 
 # --- what is declared
@@ -259,10 +205,10 @@ def test_MC15_a_token_that_was_refused_as_soon_as_it_was_issued_is_not_renewed_a
 
 def test_a_token_is_renewed_shortly_before_its_end_and_a_short_one_not_at_once():
     grant = Grant("a", expires_at=1100.0, obtained_at=100.0)
-    assert not is_expired(grant, now=1080.0)
-    assert is_expired(grant, now=1095.0)
-    assert not is_expired(Grant("a", expires_at=105.0, obtained_at=100.0), now=104.0)
-    assert not is_expired(Grant("a"), now=1e12)
+    assert not grant.is_expired(now=1080.0)
+    assert grant.is_expired(now=1095.0)
+    assert not Grant("a", expires_at=105.0, obtained_at=100.0).is_expired(now=104.0)
+    assert not Grant("a").is_expired(now=1e12)
 
 
 def test_a_grant_survives_its_json_and_nothing_else_passes_for_one():
@@ -704,7 +650,9 @@ async def test_MC15_a_provider_that_repeats_a_refused_token_is_told_of_at_once(
     assert "s3cret" not in said(logs)
 
 
-async def test_MC15_a_provider_that_fails_is_named_without_its_words():
+async def test_MC15_a_provider_that_fails_is_named_without_its_words(
+    logs: pytest.LogCaptureFixture,
+):
     def token() -> str:
         raise RuntimeError("the vault says s3cret")
 
@@ -713,6 +661,7 @@ async def test_MC15_a_provider_that_fails_is_named_without_its_words():
         declared = McpServer("web", "http", url=one.url, auth=Bearer(token))
         async with hosting(source(declared)) as host:
             assert host.health("web").reason == "its provider of tokens failed: RuntimeError"
+    assert "s3cret" not in said(logs) and f"RuntimeError at {__file__}:" in said(logs)
 
 
 async def test_A10_3_a_fixed_token_that_is_refused_fails_the_opening():
@@ -811,6 +760,7 @@ def only_method(oauth: OAuthPeer, method: str) -> Any:
         "authorization_endpoint": f"{oauth.issuer}/authorize",
         "token_endpoint": f"{oauth.issuer}/token",
         "token_endpoint_auth_methods_supported": [method],
+        "code_challenge_methods_supported": ["S256"],
     }
     said = (200, {"content-type": "application/json"}, json.dumps(metadata).encode())
     return lambda seen: said if seen[1].endswith("oauth-authorization-server") else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -73,7 +73,7 @@ class Link:
         self._connect_timeout = connect_timeout
         self._grace = grace
         self._process: ServerProcess | None = None
-        self._watch = HttpWatch(self.end)
+        self._watch = HttpWatch(self.end, self._waiting)
         self._client: RawClient | None = None
         self._session: RawSession | None = None
         self.changes = Changes()
@@ -130,6 +130,17 @@ class Link:
         assert self._process is not None
         async with process_streams(self._process, self._grace) as streams:
             yield streams
+
+    @contextmanager
+    def _waiting(self) -> Generator[None]:
+        """Inside, somebody is asked to log in, and the time to connect stands still."""
+        left = self._scope.deadline - anyio.current_time()
+        self._scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            until = anyio.current_time() + left
+            self._scope.deadline = min(self._scope.deadline, until)  # perhaps it is left already
 
     def end(self, reason: str) -> None:
         """Declares the connection of no more use: the owner leaves it. The first reason stays."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from toolcrib.errors import InvalidDefinition
 from toolcrib.frozen import NOTHING
 from toolcrib.names import namespace
-from toolcrib.sources.mcp.auth.declared import Auth, secrets_of
+from toolcrib.sources.mcp.auth.declared import Auth, is_sendable, secrets_of
 from toolcrib.sources.mcp.auth.issued import issued
 from toolcrib.sources.mcp.overrides import AS_LISTED, Overrides
 from toolcrib.sources.mcp.settings import USUAL, ServerSettings
@@ -131,6 +131,9 @@ def _http_fault(server: McpServer) -> str:
         usable = False
     if not usable:
         return "its url is not an http:// or https:// address"
+    for name, value in server.headers.items():
+        if value and not is_sendable(value):
+            return f"header {name!r} cannot be sent: it has a line break or no ASCII"
     if server.auth and any(name.lower() == "authorization" for name in server.headers):
         return "it has both auth and an Authorization header: remove one"
     if server.http_timeout is not None and not 0 < server.http_timeout < float("inf"):

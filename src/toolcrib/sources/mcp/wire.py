@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -142,10 +142,15 @@ async def process_streams(
 
 class HttpWatch:
     """Sees each request and answer of one HTTP connection. `on_refusal` is told why no request will
-    be accepted on it any more."""
+    be accepted on it any more; `waiting` lasts for as long as somebody is asked to log in."""
 
-    def __init__(self, on_refusal: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        on_refusal: Callable[[str], None],
+        waiting: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self.on_refusal = on_refusal
+        self.waiting = waiting
         self.last_status = 0
 
     async def on_request(self, request: httpx2.Request) -> None:
@@ -170,8 +175,9 @@ async def http_streams(server: McpServer, watch: HttpWatch) -> AsyncGenerator[An
     """The streams to an HTTP endpoint, through the SDK's own client factory (a self-made client's
     5 s time-out would end every slow call)."""
     timeout = httpx2.Timeout(server.http_timeout or HTTP_TIMEOUT, read=HTTP_READ_TIMEOUT)
-    async with authorizing(server.name, server.url, server.auth, watch.on_refusal) as auth:
+    name, url = server.name, server.url
+    async with authorizing(name, url, server.auth, watch.on_refusal, watch.waiting) as auth:
         http = create_mcp_http_client(headers=dict(server.headers), timeout=timeout, auth=auth)
         http.event_hooks = {"request": [watch.on_request], "response": [watch.on_response]}
-        async with http, http_transport(server.url, http) as streams:
+        async with http, http_transport(url, http) as streams:
             yield streams

@@ -1,11 +1,9 @@
 """Who asks a server, and how it is proved: bearer tokens, OAuth for machines and for people.
 
 OAuth itself (discovery, registration, PKCE, every check of an answer) is the SDK's. Here is what a
-deployment needs round it: what is declared (`declared`); where tokens are kept, and that one at a
-time renews them (`grant`, `store`, `account`, `file_store`, `private_files`, `keyring_store`,
-`turns`); when they are renewed, and what is said when they cannot be (`challenge`, `credential`,
-`oauth`, `provider`, `redirects`, `exchange`, `fault`, `issued`); how that joins a connection
-(`flow`); the login of a person (`login`, `loopback`).
+deployment needs round it: what is declared (`declared`); what a connection shows (`credential`) and
+how that joins its requests (`flow`); which texts are secret (`issued`); where tokens are kept
+(`stores`); how they are got and renewed (`oauth`); the login of a person (`login`, `loopback`).
 """
 
 from toolcrib.sources.mcp.auth.declared import (
@@ -14,9 +12,9 @@ from toolcrib.sources.mcp.auth.declared import (
     Bearer,
     ClientCredentials,
 )
-from toolcrib.sources.mcp.auth.file_store import FileStore
-from toolcrib.sources.mcp.auth.grant import Grant, TokenKey
-from toolcrib.sources.mcp.auth.store import MemoryStore, TokenStore
+from toolcrib.sources.mcp.auth.stores.file_store import FileStore
+from toolcrib.sources.mcp.auth.stores.grant import Grant, TokenKey
+from toolcrib.sources.mcp.auth.stores.store import MemoryStore, TokenStore
 
 __all__ = [
     "Auth",

@@ -6,13 +6,14 @@ reprs shows a secret.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from toolcrib.errors import InvalidDefinition
-from toolcrib.sources.mcp.auth.store import TokenStore
+from toolcrib.sources.mcp.auth.stores.store import TokenStore
 
 __all__ = [
     "Auth",
@@ -22,6 +23,7 @@ __all__ = [
     "Method",
     "Person",
     "TokenSource",
+    "is_sendable",
     "secrets_of",
 ]
 
@@ -44,6 +46,10 @@ class Bearer:
     def __post_init__(self) -> None:
         if isinstance(self.token, str) and not self.token.strip():
             raise InvalidDefinition("auth: a bearer token that is blank")
+        if isinstance(self.token, str) and not is_sendable(self.token):
+            raise InvalidDefinition(
+                "auth: a bearer token that no header can hold: it has a line break or no ASCII"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,14 @@ class AuthorizationCode:
 
 
 Auth: TypeAlias = Bearer | ClientCredentials | AuthorizationCode
+
+
+_SENDABLE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
+
+
+def is_sendable(token: str) -> bool:
+    """Whether a header can hold it. What is found out only when it is sent is told with it."""
+    return _SENDABLE.match(token) is not None
 
 
 def secrets_of(auth: Auth | None) -> tuple[str, ...]:

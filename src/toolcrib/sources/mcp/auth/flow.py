@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Final
 
 import anyio
 import httpx2
 
 from toolcrib.errors import ToolcribError
-from toolcrib.sources.mcp.auth.account import account_of
-from toolcrib.sources.mcp.auth.challenge import is_challenge
 from toolcrib.sources.mcp.auth.credential import BearerCredential, Credential
 from toolcrib.sources.mcp.auth.declared import Auth, Bearer
-from toolcrib.sources.mcp.auth.oauth import OAuthCredential
+from toolcrib.sources.mcp.auth.oauth.account import account_of
+from toolcrib.sources.mcp.auth.oauth.challenge import is_challenge
+from toolcrib.sources.mcp.auth.oauth.renewal import OAuthCredential
 from toolcrib.sources.mcp.faults import NotSent, Rejected
 
 __all__ = ["Authorizer", "authorizing"]
@@ -39,7 +39,7 @@ class Authorizer(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        token = await self._credential.token()
+        token = await self._first(request)
         response = yield _showing(request, token)
         if not is_challenge(response):
             self._credential.taken()
@@ -54,6 +54,13 @@ class Authorizer(httpx2.Auth):
         if response.status_code == 401 and self._credential.problem:
             self._on_refusal(self._credential.problem)
 
+    async def _first(self, request: httpx2.Request) -> str | None:
+        try:
+            return await self._credential.token(request)
+        except ToolcribError as error:  # a store that cannot be read
+            self._credential.problem = str(error)
+            return None
+
     async def _other(
         self, request: httpx2.Request, challenge: httpx2.Response, used: str | None
     ) -> str | None:
@@ -62,23 +69,30 @@ class Authorizer(httpx2.Auth):
             return None
         try:
             return await self._credential.renewed(request, challenge, used)
-        except ToolcribError as error:  # a store that cannot be read
+        except ToolcribError as error:
             self._credential.problem = str(error)
             return None
 
 
 @asynccontextmanager
 async def authorizing(
-    name: str, url: str, auth: Auth | None, on_refusal: Callable[[str], None]
+    name: str,
+    url: str,
+    auth: Auth | None,
+    on_refusal: Callable[[str], None],
+    waiting: Callable[[], AbstractContextManager[None]],
 ) -> AsyncGenerator[httpx2.Auth | None]:
     """What the requests of one connection need. A connection that fails for want of a credential
     raises `NotSent` with what is to be done: it is tried again, because the remedy comes from
     outside (a login in another process) and nobody would tell us. `Rejected` after a person was
-    asked in vain."""
+    asked in vain. `waiting` is entered while one is asked: the connection has to wait that long."""
     if auth is None:
         yield None
         return
-    credential = await _credential(name, url, auth)
+    try:
+        credential = await _credential(name, url, auth, waiting)
+    except ToolcribError as error:  # nowhere to keep tokens
+        raise NotSent(str(error)) from error
     try:
         yield Authorizer(credential, on_refusal)
     except Exception as error:
@@ -88,11 +102,13 @@ async def authorizing(
         raise
 
 
-async def _credential(name: str, url: str, auth: Auth) -> Credential:
+async def _credential(
+    name: str, url: str, auth: Auth, waiting: Callable[[], AbstractContextManager[None]]
+) -> Credential:
     if isinstance(auth, Bearer):
         return BearerCredential(auth)
     # Looking for a keyring may ask another process.
-    return OAuthCredential(await asyncio.to_thread(account_of, name, url, auth))
+    return OAuthCredential(await asyncio.to_thread(account_of, name, url, auth), waiting)
 
 
 def _showing(request: httpx2.Request, token: str | None) -> httpx2.Request:

@@ -7,23 +7,23 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from toolcrib.errors import NotAvailable
-from toolcrib.sources.mcp.auth.account import Account, account_of
 from toolcrib.sources.mcp.auth.declared import AuthorizationCode
-from toolcrib.sources.mcp.auth.fault import AuthFault
 from toolcrib.sources.mcp.auth.loopback import listening
-from toolcrib.sources.mcp.auth.oauth import OAuthCredential
+from toolcrib.sources.mcp.auth.oauth.account import Account, account_of
+from toolcrib.sources.mcp.auth.oauth.exchange import authorize
+from toolcrib.sources.mcp.auth.oauth.fault import AuthFault
+from toolcrib.sources.mcp.auth.stores.grant import Grant
+from toolcrib.sources.mcp.auth.stores.locks import in_turn
 from toolcrib.sources.mcp.server import McpServer
 
-__all__ = ["PATIENCE", "Show", "login", "logout"]
-
-PATIENCE: Final = 300.0
-"""Seconds somebody has to log in."""
+__all__ = ["Show", "login", "logout"]
 
 TIMEOUT: Final = 30.0
 
@@ -33,7 +33,8 @@ Show: TypeAlias = Callable[[str], Awaitable[None]]
 
 async def login(server: McpServer, show: Show, *, port: int = 0) -> None:
     """Gets tokens for `server` from whoever logs in, and keeps them. `port` goes before the
-    declared one. Whatever was kept stays until the new ones are there. Raises `NotAvailable`."""
+    declared one. Whatever was kept stays until the new ones are there. Raises `NotAvailable`, and
+    `ConfigurationError` where they cannot be kept."""
     auth = _auth(server)
     account = account_of(server.name, server.url, auth)
     declared = port or auth.redirect_port
@@ -42,24 +43,31 @@ async def login(server: McpServer, show: Show, *, port: int = 0) -> None:
 
         async def person(url: str) -> str:
             await show(url)
-            return await loopback.answer_to(url, PATIENCE)
+            return await loopback.answer_to(url)
 
         asking = replace(auth, person=person, redirect_port=loopback.port)
-        credential = OAuthCredential(replace(account, auth=asking))
         request, challenge = await _challenged(server)
         try:
-            await credential.login(request, challenge)
+            grant = await _granted(replace(account, auth=asking), request, challenge)
         except AuthFault as fault:
             raise NotAvailable(f"no login at MCP server {server.name!r}: {fault}") from None
-        except TimeoutError:
-            said = f"nobody logged in within {PATIENCE:g} s"
-            raise NotAvailable(f"no login at MCP server {server.name!r}: {said}") from None
+    async with in_turn(account.key, account.locks):  # not under the hands of who renews them
+        await account.store.set(account.key, grant)
+
+
+async def _granted(asking: Account, request: httpx2.Request, challenge: httpx2.Response) -> Grant:
+    provider = await asking.provider(await asking.held())
+    await authorize(provider, request, challenge)
+    if (grant := provider.granted) is None:
+        raise AuthFault("it ended without a token")
+    return grant
 
 
 async def logout(server: McpServer) -> bool:
     """Forgets the tokens for `server`; whether there were any."""
     account = account_of(server.name, server.url, _auth(server))
-    return await account.store.forget(account.key)
+    async with in_turn(account.key, account.locks):  # who renews them would keep them again
+        return await account.store.forget(account.key)
 
 
 def _auth(server: McpServer) -> AuthorizationCode:
@@ -96,10 +104,11 @@ async def _challenged(server: McpServer) -> tuple[httpx2.Request, httpx2.Respons
         json=_INITIALIZE,
     )
     try:
-        async with create_mcp_http_client(timeout=httpx2.Timeout(TIMEOUT)) as http:
-            response = await http.send(request, stream=True)
-            await response.aclose()
-    except httpx2.HTTPError as error:
+        with anyio.fail_after(TIMEOUT):
+            async with create_mcp_http_client(timeout=httpx2.Timeout(TIMEOUT)) as http:
+                response = await http.send(request, stream=True)
+                await response.aclose()
+    except (httpx2.HTTPError, TimeoutError) as error:
         why = type(error).__name__
         raise NotAvailable(f"MCP server {server.name!r} cannot be reached ({why})") from error
     if response.status_code != 401:

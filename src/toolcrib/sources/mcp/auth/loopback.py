@@ -43,12 +43,10 @@ class Loopback:
         self._found = ""
         self._answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    async def answer_to(self, url: str, patience: float) -> str:
-        """The address with which the browser comes back from the authorization at `url`. Raises
-        `TimeoutError`."""
-        self._state = parse_qs(urlsplit(url).query).get("state", [""])[0]
-        async with asyncio.timeout(patience):
-            return await asyncio.shield(self._answer)
+    async def answer_to(self, url: str) -> str:
+        """The address with which the browser comes back from the authorization at `url`."""
+        self._state = parse_qs(urlsplit(url).query).get("state", [""])[-1]
+        return await asyncio.shield(self._answer)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers one request; every connection carries one."""
@@ -59,16 +57,19 @@ class Loopback:
                 body = (text + "\n").encode()
                 writer.write(_HEAD.format(status=status, length=len(body)).encode() + body)
                 await writer.drain()
-                if self._found and not self._answer.done():
-                    self._answer.set_result(self._found)  # now that the page is on its way
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, TimeoutError):
             pass  # it was no browser of ours, or it left
         finally:
+            if self._found and not self._answer.done():
+                self._answer.set_result(self._found)  # now that the page is on its way
             writer.close()
 
     def _taken(self, head: bytes) -> tuple[str, str]:
         verb, _, rest = head.decode("latin-1").partition(" ")
-        target = urlsplit(rest.partition(" ")[0])
+        try:
+            target = urlsplit(rest.partition(" ")[0])
+        except ValueError:
+            return _UNKNOWN
         if verb != "GET" or target.path != "/callback":
             return _UNKNOWN
         query = parse_qs(target.query)

@@ -10,10 +10,9 @@ from typing import Any
 
 from toolcrib.errors import ConfigurationError
 from toolcrib.jsonvalue import is_object
-from toolcrib.sources.mcp.auth.grant import Grant, TokenKey
-from toolcrib.sources.mcp.auth.private_files import (
-    locked,
-    private_directory,
+from toolcrib.sources.mcp.auth.stores.grant import Grant, TokenKey
+from toolcrib.sources.mcp.auth.stores.locks import locked
+from toolcrib.sources.mcp.auth.stores.private_files import (
     read_private,
     state_directory,
     write_private,
@@ -63,7 +62,6 @@ class FileStore:
     def _change(self, change: Callable[[dict[str, Any]], bool]) -> bool:
         """Lets `change` work on the grants; whether it changed anything."""
         try:
-            private_directory(self.directory)
             with locked(self.directory / "tokens.lock"):
                 grants = self._read()
                 if changed := change(grants):

@@ -6,6 +6,7 @@ Pure. Where it is kept is `store`, how it is got is `oauth`.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -15,6 +16,10 @@ from toolcrib.frozen import NOTHING
 from toolcrib.jsonvalue import is_object
 
 __all__ = ["Grant", "TokenKey"]
+
+EARLY = 10.0
+"""Seconds before its end, at most a tenth of its life, in which a token is renewed: it must outlive
+its request's way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,13 @@ class Grant:
         found = (self.access_token, self.refresh_token, client_secret)
         return tuple(one for one in found if isinstance(one, str) and one)
 
+    def is_expired(self, now: float | None = None) -> bool:
+        """Whether its time is over, or all but."""
+        if self.expires_at is None:
+            return False
+        early = min(EARLY, (self.expires_at - self.obtained_at) / 10)
+        return self.expires_at - early <= (time.time() if now is None else now)
+
     def to_json(self) -> dict[str, Any]:
         kept = ("client", "issuer", "resource")
         return asdict(self) | {name: dict(getattr(self, name)) for name in kept}
@@ -68,14 +80,14 @@ class Grant:
             return None
         held = {name: value.get(name) for name in cls.__slots__}
         known: dict[str, Any] = {name: one for name, one in held.items() if one is not None}
-        sound = all(isinstance(known.get(name, kind()), kind) for name, kind in _KINDS.items())
+        sound = all(isinstance(known[name], kind) for name, kind in _KINDS.items() if name in known)
         return cls(**known) if sound else None
 
 
 _KINDS: Mapping[str, Any] = {
     "refresh_token": str,
-    "expires_at": float,
-    "obtained_at": float,
+    "expires_at": float | int,
+    "obtained_at": float | int,
     "scope": str,
     "client": dict,
     "issuer": dict,

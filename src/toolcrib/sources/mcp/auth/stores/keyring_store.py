@@ -8,7 +8,7 @@ import json
 from typing import Any, Protocol, cast
 
 from toolcrib.errors import ConfigurationError
-from toolcrib.sources.mcp.auth.grant import Grant, TokenKey
+from toolcrib.sources.mcp.auth.stores.grant import Grant, TokenKey
 
 __all__ = ["KeyringStore", "usable_keyring"]
 

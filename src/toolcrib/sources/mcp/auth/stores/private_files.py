@@ -6,18 +6,21 @@ between, and nobody ever reads half of one.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from toolcrib.errors import ConfigurationError
 
-__all__ = ["locked", "private_directory", "read_private", "state_directory", "write_private"]
+__all__ = [
+    "private_directory",
+    "read_private",
+    "state_directory",
+    "write_private",
+]
 
 logger = logging.getLogger("toolcrib.mcp")
 
@@ -26,11 +29,16 @@ _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def state_directory() -> Path:
-    """`$XDG_STATE_HOME/toolcrib`, by default `~/.local/state/toolcrib`; perhaps not there yet."""
+    """`$XDG_STATE_HOME/toolcrib`, by default `~/.local/state/toolcrib`; perhaps not there yet.
+    Raises `ConfigurationError`."""
     given = os.environ.get("XDG_STATE_HOME", "")
     # A relative one is to be ignored, says the standard.
-    base = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
-    return base / "toolcrib"
+    if os.path.isabs(given):
+        return Path(given) / "toolcrib"
+    try:
+        return Path.home() / ".local" / "state" / "toolcrib"
+    except RuntimeError:
+        raise ConfigurationError("nowhere to keep tokens: set XDG_STATE_HOME, or HOME") from None
 
 
 def private_directory(path: Path) -> None:
@@ -49,14 +57,20 @@ def read_private(path: Path) -> bytes | None:
     """What is in the file, None where there is none. One that others may read is narrowed first,
     with a warning; one of another owner is refused. Raises `ConfigurationError`."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        # A pipe in its place would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ConfigurationError(f"{path}: is no file: move it away")
+            _narrow(descriptor, path)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error
-    with open(descriptor, "rb") as file:
-        _narrow(descriptor, path)
-        return file.read()
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -73,17 +87,6 @@ def write_private(path: Path, data: bytes) -> None:
         with suppress(OSError):
             fresh.unlink()
         raise
-
-
-@contextmanager
-def locked(path: Path) -> Generator[None]:
-    """Inside, no other process and no other thread is: waits for its turn."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)  # which lets go of the lock
 
 
 def _narrow(descriptor: int, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from toolcrib.sources.mcp.auth.grant import Grant, TokenKey
+from toolcrib.sources.mcp.auth.stores.grant import Grant, TokenKey
 
 __all__ = ["MemoryStore", "TokenStore"]
 

@@ -1,0 +1,1 @@
+"""Where tokens are kept, and that one at a time renews them; knows nothing of OAuth."""
