@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from servers.support import BOUND, RAW, hosting
 from toolcrib.deploy import Deployment, loads
-from toolcrib.deploy.clients import imported, read_client_file, usable
+from toolcrib.deploy.clients import DIALECTS, imported, read_client_file, usable
 from toolcrib.deploy.clients.dialect import Dialect, Ref, parts
 from toolcrib.deploy.clients.envfile import EnvFileFault, read_env_file
 from toolcrib.deploy.clients.jsonc import MAX_DEPTH, JsoncFault, Value, parse
@@ -152,6 +152,16 @@ def test_what_is_no_json_is_said_with_its_line(text: str, said: str) -> None:
     assert caught.value.line >= 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": s3cret}', "{s3cret: 1}", '{"a" s3cret}', '{"a": 1 s3cret}', "[] s3cret", "'s3cret'"],
+)
+def test_a_text_that_lacks_its_quotes_is_not_shown(text: str) -> None:
+    with pytest.raises(JsoncFault) as caught:
+        parse(text)
+    assert "s3cret" not in str(caught.value)
+
+
 def as_python(value: Value) -> Any:
     if value.entries is not None:
         return {entry.key: as_python(entry.value) for entry in value.entries}
@@ -229,6 +239,15 @@ def test_a_reference_of_another_client_is_told_in_the_words_of_this_one(tmp_path
     assert "mcpServers.s.env.A: unknown reference ${env:API_KEY}: Claude Code knows" in said
     said = reason(tmp_path, "cursor", {"command": "x", "args": ["${env:K:-s3cret}"]})
     assert "Cursor knows no defaults" in said and "s3cret" not in said
+    said = reason(tmp_path, "vscode", {"command": "x", "args": ["${fileBasename}"]})
+    assert said.endswith("${fileBasename}: VS Code has it, if at all, only while it runs")
+
+
+@pytest.mark.parametrize("inner", ["K:s3cret", "K-s3cret", "K:=s3cret", "K s3cret", "env:K-s3cret"])
+def test_a_default_in_the_words_of_another_program_is_not_shown(tmp_path: Path, inner: str) -> None:
+    for dialect in DIALECTS:
+        said = reason(tmp_path, dialect, {"command": "x", "args": [f"${{{inner}}}"]})
+        assert "unknown reference ${" in said and "s3cret" not in said
 
 
 FIELDS: dict[str, Any] = {

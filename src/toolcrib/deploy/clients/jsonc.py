@@ -27,7 +27,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LOOK = 20
+_CALLED = {"end": "the end of the file", "text": "a text", "word": "a word without quotes"}
+"""What a message calls a token. A word is never shown: it may be a key that lacks its quotes."""
 
 
 class JsoncFault(Exception):
@@ -101,8 +102,8 @@ class _Parser:
             raise self._fault(f"expected {what}")
 
     def _fault(self, message: str) -> JsoncFault:
-        found = {"end": "the end of the file", "text": "a text"}.get(self._kind, repr(self._text))
-        return JsoncFault(f"not valid JSON: {message}, got {found[:_LOOK]}", self._line)
+        found = _CALLED.get(self._kind, repr(self._text))
+        return JsoncFault(f"not valid JSON: {message}, got {found}", self._line)
 
     def end(self) -> None:
         if self._kind != "end":
