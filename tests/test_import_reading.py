@@ -275,6 +275,26 @@ def test_values_of_every_field_are_expanded_once_and_keys_are_not(
     assert found.headers == {"A": "Bearer h", ref: "key"}
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_CF05_a_variable_of_the_servers_own_is_left_for_it_to_put_in(
+    tmp_path: Path, dialect: Dialect
+) -> None:
+    """As the README of mcp-remote has it: the client knows no such variable, its child does."""
+    args = ["--header", "Authorization:${AUTH} ${AUTH}"]
+    server = {"command": "npx", "args": args, "env": {"AUTH": "Bearer s3cret"}}
+    assert one(tmp_path, dialect, server).args == tuple(args)
+    assert one(tmp_path, dialect, server, environ={"AUTH": "of ours"}).args == tuple(args)
+
+
+def test_CF05_a_variable_that_is_only_handed_on_is_ours_to_put_in(tmp_path: Path) -> None:
+    server = {"command": "x", "args": ["${AUTH}"], "env": {"AUTH": "${AUTH}"}}
+    assert one(tmp_path, "claude", server, environ={"AUTH": "a"}).args == ("a",)
+    assert "'AUTH' is not set" in reason(tmp_path, "claude", server)
+    other = {"command": "${AUTH}", "args": ["${AUTH:-d}"], "env": {"AUTH": "b"}}
+    found = one(tmp_path, "claude", other, environ={"AUTH": "a"})
+    assert (found.command, found.args) == ("a", ("a",))
+
+
 def test_claudes_default_counts_only_where_the_variable_is_not_set(tmp_path: Path) -> None:
     server = {"command": "x", "args": ["${X:-d}"]}
     assert one(tmp_path, "claude", server).args == ("d",)
@@ -343,6 +363,13 @@ def test_an_input_is_given_has_a_default_or_makes_its_server_unavailable(tmp_pat
         ({"type": "http", "url": "http://h"}, "http"),
         ({"type": "streamable-http", "url": "http://h"}, "http"),
         ({"transport": "http", "url": "http://h"}, "http"),
+        ({"transportType": "stdio", "command": "x"}, "stdio"),
+        ({"type": "local", "command": "x"}, "stdio"),
+        ({"type": "streamableHttp", "url": "http://h", "command": "", "args": []}, "http"),
+        ({"serverUrl": "http://h"}, "http"),
+        ({"httpUrl": "http://h", "command": ""}, "http"),
+        ({"command": "x", "url": ""}, "stdio"),
+        ({"type": "http", "transport": "http", "url": "http://h", "serverUrl": "http://h"}, "http"),
     ],
 )
 def test_the_transport_is_named_or_follows_from_the_keys(
@@ -358,13 +385,21 @@ def test_the_transport_is_named_or_follows_from_the_keys(
         ({"type": "ws", "url": "ws://h"}, "the transport 'ws' is not supported"),
         ({}, "missing 'url', which transport http needs (it has neither command nor url)"),
         ({"type": "stdio"}, "missing 'command', which transport stdio needs"),
-        ({"command": "x", "url": "http://h"}, "url: transport stdio takes no 'url'"),
-        ({"url": "http://h", "env": {}}, "env: transport http takes no 'env'"),
+        ({"command": "x", "url": "http://h"}, "url: it has both a command and a url"),
+        ({"url": "http://h", "serverUrl": "http://i"}, "serverUrl: it is 'url' by another name"),
+        (
+            {"command": "x", "disabledTools": "a"},
+            "disabledTools: expected a list of names, got a text",
+        ),
+        ({"command": "x", "includeTools": [1]}, "includeTools: expected a list of names"),
         ({"url": "unix:///run/x"}, "its url is not an http:// or https:// address"),
         ({"command": 7}, "command: expected a text, got a number"),
         ({"command": ""}, "command: it is empty"),
         ({"command": "x", "args": "-v"}, "args: expected a list, got a text"),
-        ({"command": "x", "args": [1]}, "args[0]: expected a text, got a number"),
+        (
+            {"command": "x", "args": [1]},
+            'args[0]: expected a text, got a number: put it in "quotes"',
+        ),
         ({"command": "x", "args": [None]}, "args[0]: expected a text, got null"),
         ({"command": "x", "env": []}, "env: expected an object, got a list"),
         ({"command": "x", "env": {"A=": "b"}}, "this cannot be a name here"),
@@ -400,6 +435,70 @@ def test_a_disabled_server_is_left_out_silently(tmp_path: Path) -> None:
     servers = {"off": {"type": "sse", "disabled": True}, "on": {"command": "x", "disabled": False}}
     found, unavailable = used(written(tmp_path, "claude", servers))
     assert (list(found), unavailable) == (["on"], {})
+
+
+@pytest.mark.parametrize("off", [{"disabled": True}, {"enabled": False}, {"isActive": False}])
+def test_a_server_that_is_switched_off_in_any_client_is_not_started(
+    tmp_path: Path, off: dict[str, bool]
+) -> None:
+    on = {key: not value for key, value in off.items()}
+    servers = {"off": {"command": "x", **off}, "on": {"command": "x", **on}}
+    assert list(used(written(tmp_path, "claude", servers))[0]) == ["on"]
+
+
+def test_tools_that_are_switched_off_in_the_client_are_not_offered_here(tmp_path: Path) -> None:
+    def tools(**keys: Any) -> tuple[Any, Any]:
+        found = one(tmp_path, "claude", {"command": "x", **keys}).tools
+        return found.include, found.exclude
+
+    assert tools(disabledTools=["rm", "a[1]"]) == (None, ("rm", "a[[]1]"))
+    assert tools(includeTools=["a"], excludeTools=["b"]) == (("a",), ("b",))
+    assert tools(tools=["a"]) == (("a",), ())
+    assert tools(tools=["*"]) == tools(tools={"a": {"name": "b"}}) == tools() == (None, ())
+    assert tools(tools=[]) == ((), ())
+
+
+@pytest.mark.parametrize("key", ["command", "url"])
+def test_null_is_the_same_as_no_key(tmp_path: Path, key: str) -> None:
+    keys = (
+        "type",
+        "command",
+        "args",
+        "env",
+        "envFile",
+        "cwd",
+        "url",
+        "headers",
+        "disabled",
+        "tools",
+    )
+    server = {**dict.fromkeys(keys), key: "http://h"}
+    found = one(tmp_path, "claude", server)
+    assert (found.transport, found.env) == ("stdio" if key == "command" else "http", {})
+
+
+def test_what_belongs_to_the_other_transport_is_left_out_with_a_word(tmp_path: Path) -> None:
+    web = {"type": "http", "url": "http://h", "env": {"A": "b"}, "args": []}
+    read = read_client_file(written(tmp_path, "cursor", {"s": web}))
+    assert [note.partition("s.env: ")[2] for note in read.servers[0].notes] == [
+        "'env' is left out: transport http takes none"
+    ]
+    assert used(written(tmp_path, "cursor", {"s": web}))[0]["s"].env == {}
+
+
+def test_what_may_keep_a_server_from_working_is_a_warning(tmp_path: Path) -> None:
+    servers = {
+        "sse": {"url": "http://h/sse?key=s3cret"},
+        "login": {"url": "http://h/mcp", "headersHelper": "/bin/token", "timeout": 5},
+        "windows": {"command": "cmd", "args": ["/c", "npx"]},
+    }
+    written(tmp_path, "claude", servers)
+    warnings = [str(one) for one in deployed("{config: .mcp.json}", tmp_path).warnings]
+    assert len(warnings) == 3
+    assert "mcpServers.sse.url: its address ends in /sse" in warnings[0]
+    assert "mcpServers.login.headersHelper: 'headersHelper' is left out: logging in" in warnings[1]
+    assert "mcpServers.windows.command: a Windows wrapper" in warnings[2]
+    assert "s3cret" not in "".join(warnings)
 
 
 def test_keys_that_only_the_client_knows_are_ignored_when_it_is_used(tmp_path: Path) -> None:

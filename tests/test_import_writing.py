@@ -203,6 +203,23 @@ def test_variables_are_told_apart_by_value(tmp_path: Path) -> None:
     assert [found[name].env["TOKEN"] for name in "abcd"] == ["1", "1", "2", "4"]
 
 
+def test_CF05_what_is_left_for_the_server_to_put_in_is_written_as_a_literal(
+    tmp_path: Path,
+) -> None:
+    args = ["--token", "${AUTH}", "--header", "Authorization:${AUTH}", "$${AUTH}"]
+    declared = {"command": "x", "args": args, "env": {"AUTH": f"Bearer {SECRETS[1]}"}}
+    found = server(tmp_path, declared, {"AUTH": "of ours"})
+    assert found.args == tuple(args)
+    assert found.env == {"AUTH": "of ours"}
+
+
+def test_which_tools_are_offered_is_taken_over(tmp_path: Path) -> None:
+    declared = {"command": "x", "includeTools": ["a", "no", "b: c"], "disabledTools": ["a[1]"]}
+    tools = server(tmp_path, declared, {}).tools
+    assert (tools.include, tools.exclude) == (("a", "no", "b: c"), ("a[[]1]",))
+    assert server(tmp_path, {"command": "x", "tools": []}, {}).tools.include == ()
+
+
 def test_a_dollar_before_a_reference_has_no_words_of_ours(tmp_path: Path) -> None:
     servers = {"a": {"command": "x", "args": ["$${X}"]}, "b": {"command": "x", "args": ["$X"]}}
     found = of(written(tmp_path, {"mcpServers": servers}))

@@ -10,6 +10,7 @@ key. Nothing is resolved here; that is `resolving`, and `writing` says it in our
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -18,7 +19,9 @@ __all__ = ["DIALECTS", "Dialect", "Ref", "Text", "dialect_named", "parts"]
 Dialect: TypeAlias = Literal["claude", "vscode", "cursor"]
 DIALECTS: tuple[Dialect, ...] = ("claude", "vscode", "cursor")
 
-Kind: TypeAlias = Literal["env", "input", "workspace", "folder", "home", "separator", "fault"]
+Kind: TypeAlias = Literal[
+    "env", "input", "workspace", "folder", "home", "separator", "childs", "fault"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,17 @@ def dialect_named(name: str) -> Dialect | None:
     return known.get(name)
 
 
-def parts(text: str, dialect: Dialect) -> Text:
-    """`text` taken apart. Empty pieces are left out, so the empty text is ()."""
+def parts(text: str, dialect: Dialect, childs_own: Collection[str] = ()) -> Text:
+    """`text` taken apart. Empty pieces are left out, so the empty text is ().
+
+    `${X}` of a variable in `childs_own` reaches the server as it is, and so it does in the clients:
+    only the server's process has that variable, and puts it in itself (mcp-remote's `--header`).
+    """
     found: list[str | Ref] = []
     at = 0
     for match in _FOUND.finditer(text):
-        found += (text[at : match.start()], _ref(match[1], dialect))
+        ref = Ref("childs", match[1]) if match[1] in childs_own else _ref(match[1], dialect)
+        found += (text[at : match.start()], ref)
         at = match.end()
     found.append(text[at:])
     return tuple(piece for piece in found if piece != "")

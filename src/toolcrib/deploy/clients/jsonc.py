@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["MAX_DEPTH", "NUMBER", "TEXT", "Entry", "JsoncFault", "Value", "parse"]
+__all__ = ["BOOLEAN", "MAX_DEPTH", "NUMBER", "TEXT", "Entry", "JsoncFault", "Value", "parse"]
 
 MAX_DEPTH = 64
 
@@ -73,6 +73,7 @@ class Entry:
 
 
 OBJECT, LIST, TEXT, NUMBER = "an object", "a list", "a text", "a number"
+BOOLEAN = "true or false"
 
 
 def parse(text: str) -> Value:
@@ -159,7 +160,7 @@ class _Parser:
         if found is None:
             value = Value(self._line, None, "null")
         elif isinstance(found, bool):
-            value = Value(self._line, found, "true or false")
+            value = Value(self._line, found, BOOLEAN)
         self._next()
         return value
 
