@@ -86,7 +86,15 @@ def test_the_client_is_known_by_key_place_name_and_references(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "f.json:1: not valid JSON: expected a value, got the end of the file"),
+        ("", "f.json: the file is empty"),
+        (b"\xef\xbb\xbf \n", "f.json: the file is empty"),
+        ("// only this", "f.json:1: not valid JSON: expected a value, got the end of the file"),
+        ('{"a": {"command": "x"}}', 'put {"mcpServers": …} around the servers'),
+        ('{"projects": {"/p": {"mcpServers": {}}}}', "what single projects have"),
+        ('{"context_servers": {}}', "the files of Zed (context_servers) are not read"),
+        ('{"mcp": {"servers": {}, "servers": {}}}', "f.json:1: has 'servers' twice"),
+        ('{"mcp": {"inputs": []}, "settings": 1}', "f.json: has no object 'mcpServers'"),
+        ("{}".encode("utf-16"), "f.json:1: not UTF-8 text: save it as UTF-8"),
         ('{"mcpServers": {\n"a": {]}}', "f.json:2: not valid JSON: expected a key"),
         ('{"mcpServers": {}} x', "f.json:1: not valid JSON: expected the end of the file"),
         ("[]", "f.json: has no object 'mcpServers' or 'servers'"),
@@ -633,6 +641,35 @@ def test_where_a_file_has_servers_for_two_clients_each_gets_its_own(tmp_path: Pa
     assert [one.name for one in read_client_file(file).servers] == ["a"]
     assert [one.name for one in read_client_file(file, "vscode").servers] == ["a"]
     assert [one.name for one in read_client_file(file, "claude").servers] == ["b"]
+
+
+@pytest.mark.parametrize("steps", [("mcp",), ("settings", "mcp")])
+def test_the_settings_of_vs_code_hold_servers_too(tmp_path: Path, steps: tuple[str, ...]) -> None:
+    inputs = [{"id": "k", "type": "promptString", "default": "d"}]
+    servers = {"a": {"command": "x", "args": ["${input:k}"]}, "bad": {"type": "sse"}}
+    content: dict[str, Any] = {"servers": servers, "inputs": inputs, "other": 1}
+    for step in reversed(steps):
+        content = {"editor.fontSize": 13, step: content}
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(content))
+    found, unavailable = used(file)
+    assert found["a"].args == ("d",)
+    assert f"settings.json:1: {'.'.join(steps)}.servers.bad: " in unavailable["bad"]
+    assert [note.partition(":1: ")[2] for note in read_client_file(file).notes] == [
+        "other: 'other' is left out: unknown here"
+    ]
+
+
+def test_servers_of_single_projects_are_noted_and_left_out(tmp_path: Path) -> None:
+    file = tmp_path / ".claude.json"
+    servers = {"mcpServers": {"b": {"command": "y"}, "c": {"command": "z"}}}
+    projects = {"/home/me/p": servers, "/q": {"mcpServers": {}}, "/r": {"history": []}}
+    file.write_text(json.dumps({"mcpServers": {"a": {"command": "x"}}, "projects": projects}))
+    read = read_client_file(file)
+    assert [one.name for one in read.servers] == ["a"]
+    assert [note.partition(":1: ")[2] for note in read.notes] == [
+        "projects.'/home/me/p': servers of that project alone: 2 left out"
+    ]
 
 
 def test_a_hostile_file_is_judged_in_time(tmp_path: Path) -> None:
