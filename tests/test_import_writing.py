@@ -135,6 +135,7 @@ def test_what_was_left_out_and_changed_is_said_in_comments(tmp_path: Path) -> No
     assert all(line.startswith("# ") for line in head)
     comments = "\n".join(head)
     assert f"from {tmp_path}/.mcp.json (claude)" in comments
+    assert "A server sees PATH, HOME and the like, and its own env" in comments
     assert "left out: 'old':" in comments and "sse is deprecated" in comments
     assert "left out: 'off': disabled in its client" in comments
     assert "'alwaysAllow' is left out: approvals are not taken over" in comments
