@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -499,10 +501,14 @@ def test_what_may_keep_a_server_from_working_is_a_warning(tmp_path: Path) -> Non
         "sse": {"url": "http://h/sse?key=s3cret"},
         "login": {"url": "http://h/mcp", "headersHelper": "/bin/token", "timeout": 5},
         "windows": {"command": "cmd", "args": ["/c", "npx"]},
+        "line": {"command": "npx -y s3cret"},
+        "fine": {"command": "C:\\Program Files\\npx.cmd"},
+        "path": {"command": "/opt/my tools/run"},
     }
     written(tmp_path, "claude", servers)
     warnings = [str(one) for one in deployed("{config: .mcp.json}", tmp_path).warnings]
-    assert len(warnings) == 3
+    assert len(warnings) == 4
+    assert "mcpServers.line.command: a whole command line: put its first word" in warnings[3]
     assert "mcpServers.sse.url: its address ends in /sse" in warnings[0]
     assert "mcpServers.login.headersHelper: 'headersHelper' is left out: logging in" in warnings[1]
     assert "mcpServers.windows.command: a Windows wrapper" in warnings[2]
@@ -625,6 +631,28 @@ async def test_a_server_that_cannot_be_configured_is_listed_and_the_rest_works(
         assert "'NOPE' is not set" in host.health("zero").reason
         assert "server 'zero' of that file is not available: " in caplog.text
         await source.wait_ready(BOUND)
+
+
+class OnlySse(BaseHTTPRequestHandler):
+    """What an SSE server of 2024 answers: a stream to GET, nothing else at that address."""
+
+    def do_POST(self) -> None:
+        self.send_response(405 if self.path == "/sse" else 404)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Tells nobody."""
+
+
+@pytest.mark.parametrize("path", ["/sse", "/other"])
+async def test_a_server_that_speaks_only_sse_is_told_so(tmp_path: Path, path: str) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), OnlySse) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}{path}"
+        written(tmp_path, "claude", {"s": {"url": url}})
+        async with hosting(deployed("{config: .mcp.json}", tmp_path).build("mcp").resource) as host:
+            assert "is this its Streamable HTTP address? (SSE is not" in host.health("s").reason
+        server.shutdown()
 
 
 async def test_a_source_of_which_no_server_can_be_configured_lives(tmp_path: Path) -> None:

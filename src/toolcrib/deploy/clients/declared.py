@@ -9,6 +9,7 @@ names in other clients (Windsurf's `serverUrl`, Cline's `transportType`): it is 
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -79,7 +80,9 @@ _SSE = (
     "the transport sse is deprecated and not supported: give its Streamable HTTP address, which"
     " often ends in /mcp, with type http, or put a bridge such as mcp-remote before it"
 )
+_COMMAND_LINE = re.compile(r"[\w.-]+\s+\S")
 _MAYBE_SSE = "its address ends in /sse: a server that speaks only the deprecated SSE cannot be used"
+_ONE_LINE = "a whole command line: put its first word into command, the others into args"
 _WINDOWS = "a Windows wrapper (cmd /c …): elsewhere, make what follows /c the command"
 
 
@@ -180,5 +183,7 @@ def _doubts(fields: Fields) -> Iterator[str]:
     command, url = fields.entries.get("command"), fields.entries.get("url")
     if command is not None and str(command.value.data).lower() in ("cmd", "cmd.exe"):
         yield str(fields.at(command).problem(_WINDOWS))
+    if command is not None and _COMMAND_LINE.match(str(command.value.data)):
+        yield str(fields.at(command).problem(_ONE_LINE))
     if url is not None and str(url.value.data).partition("?")[0].rstrip("/").endswith("/sse"):
         yield str(fields.at(url).problem(_MAYBE_SSE))

@@ -87,7 +87,9 @@ def imported(read: ClientFile, environ: Mapping[str, str]) -> Imported:
 def _comments(read: ClientFile, left_out: list[LeftOut], notes: list[str]) -> Iterator[str]:
     yield _comment(f"Written by `toolcrib import` from {read.file} ({read.dialect}).")
     yield _comment("Paths are absolute. Every ${env:NAME} must be set where this file is used.")
-    yield _comment("A server sees PATH, HOME and the like, and its own env: add what else it needs.")
+    yield _comment(
+        "A server sees PATH, HOME and the like, and its own env: add what else it needs."
+    )
     for one in left_out:
         yield _comment(f"left out: {one.name!r}: {one.reason}")
     for note in notes:
