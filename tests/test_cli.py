@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from servers.support import with_token
 from toolcrib.cli.app import Format
 from toolcrib.deploy.clients import DIALECTS
 
@@ -277,10 +279,56 @@ def test_sources_tells_the_whole_reason_however_narrow_the_terminal_is(servers: 
 
 
 def test_sources_shows_what_a_server_last_said_where_it_is_asked_to(servers: Path) -> None:
-    for more in (["--stderr"], ["--stderr", "--json"]):
-        found = toolcrib("sources", servers, *more, env=SECRET)
-        assert "last line of stderr" in found.stdout
-    assert "stderr" not in toolcrib("sources", servers, "--json", env=SECRET).stdout
+    assert "  | last line of stderr" in toolcrib("sources", servers, "--stderr", env=SECRET).stdout
+
+
+KEYS = [
+    *("source", "server", "state", "era", "tools", "bytes"),
+    *("ready_in", "attempts", "reason", "since", "stderr"),
+]
+
+
+def test_sources_tells_a_script_the_same_keys_of_every_server(servers: Path) -> None:
+    told = json.loads(toolcrib("sources", servers, "--json", env=SECRET).stdout)
+    assert [list(one) for one in told] == [KEYS] * 4
+    assert "last line of stderr" in told[1]["stderr"]
+
+
+NIGHT = f"""
+resources:
+  mcp:
+    kind: tool.Source
+    impl: mcp
+    settings:
+      config: .mcp.json
+      servers:
+        - name: good
+          transport: stdio
+          command: {sys.executable}
+          args: [-S, -I, {RAW}, stderr=1]
+        - {{name: hangs, transport: stdio, command: sleep, args: ["1234.5"]}}
+        - {{name: refused, transport: http, url: "http://127.0.0.1:9/mcp"}}
+        - name: crashes
+          transport: stdio
+          command: sh
+          args: [-c, 'for n in 1 2 3 4 5 6 7 8 9; do echo "[b]line $n" >&2; done; exit 3']
+"""
+
+
+def test_sources_says_of_every_server_that_is_down_what_is_wrong_with_it(servers: Path) -> None:
+    servers.write_text(NIGHT)
+    began = time.monotonic()
+    found = toolcrib("sources", servers, "--wait", "3")
+    assert time.monotonic() - began < 20
+    assert found.returncode == 1
+    said = " ".join(found.stdout.split())
+    assert "hangs: no answer yet, after 3 s (--wait waits longer)" in said
+    assert "refused: its address refuses the connection or cannot be reached" in said
+    assert "unset: " in said and "'CLI_NOT_SET' is not set" in said
+    assert "crashes: its process exited with status 3 | [b]line 2 | [b]line 3" in said
+    assert "[b]line 1" not in said and "[b]line 9" in said
+    assert "last line of stderr" not in said  # of the server that is ready
+    assert with_token("1234.5") == []
 
 
 def test_sources_waits_no_longer_than_it_is_told(servers: Path) -> None:
@@ -334,7 +382,18 @@ def test_the_example_with_another_clients_file_is_fine_and_can_be_imported() -> 
     examples = Path(__file__).parents[1] / "examples"
     checked = toolcrib("check", examples / "client.yaml")
     assert checked.returncode == 0, checked.stderr
-    assert "server 'tracker' of that file is not available" in checked.stdout
+    assert checked.stdout.count("server 'tracker' of that file is not available") == 1
+    assert checked.stderr == ""  # a warning is told once
     imported = toolcrib("import", examples / "client.mcp.json")
     assert imported.returncode == 0
     assert "Bearer ${env:TRACKER_TOKEN}" in imported.stdout
+
+
+@pytest.mark.parametrize("key", ["mcpServers", "servers"])
+def test_another_clients_file_given_as_ours_is_told_apart(tmp_path: Path, key: str) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({key: {"a": {"command": "x"}}}))
+    checked = toolcrib("check", file)
+    assert checked.returncode == 3
+    (line,) = checked.stderr.splitlines()
+    assert line.startswith(f"{file}:1: this is a file of another MCP client: `toolcrib import`")

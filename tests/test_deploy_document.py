@@ -100,11 +100,11 @@ def test_references_in_comments_do_not_exist() -> None:
     [
         ("{A: ${env:X:-${env:Y}}, B: c}", "a reference within a reference"),
         ("{A: ${X}, B: c}", "unknown reference ${X}: did you mean ${env:X}?"),
-        ("{A: ${env:X, B: c}", "'X, B: c' is not the name of an environment variable"),
+        ("{A: ${env:X, B: c}", "'X…' is not the name of an environment variable"),
         ("{A: ${env:X:-{}}", "the default in ${env:X:-…} holds a brace"),
         ("{A: '${env:X:-{}}'}", "the default in ${env:X:-…} holds a brace"),
         ("\n            A: b${env:X", "a reference without its end"),
-        ("{A: 'b${'}", "unknown reference ${'}"),
+        ("{A: 'b${'}", "unknown reference ${…}"),
     ],
 )
 def test_a_broken_reference_is_reported_as_that_even_where_yaml_fails(

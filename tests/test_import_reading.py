@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from servers.support import BOUND, RAW, hosting
 from toolcrib.deploy import Deployment, loads
-from toolcrib.deploy.clients import imported, read_client_file, usable
+from toolcrib.deploy.clients import DIALECTS, imported, read_client_file, usable
 from toolcrib.deploy.clients.dialect import Dialect, Ref, parts
 from toolcrib.deploy.clients.envfile import EnvFileFault, read_env_file
 from toolcrib.deploy.clients.jsonc import MAX_DEPTH, JsoncFault, Value, parse
@@ -86,7 +88,15 @@ def test_the_client_is_known_by_key_place_name_and_references(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "f.json:1: not valid JSON: expected a value, got the end of the file"),
+        ("", "f.json: the file is empty"),
+        (b"\xef\xbb\xbf \n", "f.json: the file is empty"),
+        ("// only this", "f.json:1: not valid JSON: expected a value, got the end of the file"),
+        ('{"a": {"command": "x"}}', 'put {"mcpServers": …} around the servers'),
+        ('{"projects": {"/p": {"mcpServers": {}}}}', "what single projects have"),
+        ('{"context_servers": {}}', "the files of Zed (context_servers) are not read"),
+        ('{"mcp": {"servers": {}, "servers": {}}}', "f.json:1: has 'servers' twice"),
+        ('{"mcp": {"inputs": []}, "settings": 1}', "f.json: has no object 'mcpServers'"),
+        ("{}".encode("utf-16"), "f.json:1: not UTF-8 text: save it as UTF-8"),
         ('{"mcpServers": {\n"a": {]}}', "f.json:2: not valid JSON: expected a key"),
         ('{"mcpServers": {}} x', "f.json:1: not valid JSON: expected the end of the file"),
         ("[]", "f.json: has no object 'mcpServers' or 'servers'"),
@@ -150,6 +160,16 @@ def test_what_is_no_json_is_said_with_its_line(text: str, said: str) -> None:
         parse("\n" + text)
     assert said in str(caught.value)
     assert caught.value.line >= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": s3cret}', "{s3cret: 1}", '{"a" s3cret}', '{"a": 1 s3cret}', "[] s3cret", "'s3cret'"],
+)
+def test_a_text_that_lacks_its_quotes_is_not_shown(text: str) -> None:
+    with pytest.raises(JsoncFault) as caught:
+        parse(text)
+    assert "s3cret" not in str(caught.value)
 
 
 def as_python(value: Value) -> Any:
@@ -229,6 +249,15 @@ def test_a_reference_of_another_client_is_told_in_the_words_of_this_one(tmp_path
     assert "mcpServers.s.env.A: unknown reference ${env:API_KEY}: Claude Code knows" in said
     said = reason(tmp_path, "cursor", {"command": "x", "args": ["${env:K:-s3cret}"]})
     assert "Cursor knows no defaults" in said and "s3cret" not in said
+    said = reason(tmp_path, "vscode", {"command": "x", "args": ["${fileBasename}"]})
+    assert said.endswith("${fileBasename}: VS Code has it, if at all, only while it runs")
+
+
+@pytest.mark.parametrize("inner", ["K:s3cret", "K-s3cret", "K:=s3cret", "K s3cret", "env:K-s3cret"])
+def test_a_default_in_the_words_of_another_program_is_not_shown(tmp_path: Path, inner: str) -> None:
+    for dialect in DIALECTS:
+        said = reason(tmp_path, dialect, {"command": "x", "args": [f"${{{inner}}}"]})
+        assert "unknown reference ${" in said and "s3cret" not in said
 
 
 FIELDS: dict[str, Any] = {
@@ -254,6 +283,26 @@ def test_values_of_every_field_are_expanded_once_and_keys_are_not(
     found = one(tmp_path, dialect, web, environ={"X": "h"})
     assert (found.transport, found.url) == ("http", "https://h/m")
     assert found.headers == {"A": "Bearer h", ref: "key"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_CF05_a_variable_of_the_servers_own_is_left_for_it_to_put_in(
+    tmp_path: Path, dialect: Dialect
+) -> None:
+    """As the README of mcp-remote has it: the client knows no such variable, its child does."""
+    args = ["--header", "Authorization:${AUTH} ${AUTH}"]
+    server = {"command": "npx", "args": args, "env": {"AUTH": "Bearer s3cret"}}
+    assert one(tmp_path, dialect, server).args == tuple(args)
+    assert one(tmp_path, dialect, server, environ={"AUTH": "of ours"}).args == tuple(args)
+
+
+def test_CF05_a_variable_that_is_only_handed_on_is_ours_to_put_in(tmp_path: Path) -> None:
+    server = {"command": "x", "args": ["${AUTH}"], "env": {"AUTH": "${AUTH}"}}
+    assert one(tmp_path, "claude", server, environ={"AUTH": "a"}).args == ("a",)
+    assert "'AUTH' is not set" in reason(tmp_path, "claude", server)
+    other = {"command": "${AUTH}", "args": ["${AUTH:-d}"], "env": {"AUTH": "b"}}
+    found = one(tmp_path, "claude", other, environ={"AUTH": "a"})
+    assert (found.command, found.args) == ("a", ("a",))
 
 
 def test_claudes_default_counts_only_where_the_variable_is_not_set(tmp_path: Path) -> None:
@@ -324,6 +373,13 @@ def test_an_input_is_given_has_a_default_or_makes_its_server_unavailable(tmp_pat
         ({"type": "http", "url": "http://h"}, "http"),
         ({"type": "streamable-http", "url": "http://h"}, "http"),
         ({"transport": "http", "url": "http://h"}, "http"),
+        ({"transportType": "stdio", "command": "x"}, "stdio"),
+        ({"type": "local", "command": "x"}, "stdio"),
+        ({"type": "streamableHttp", "url": "http://h", "command": "", "args": []}, "http"),
+        ({"serverUrl": "http://h"}, "http"),
+        ({"httpUrl": "http://h", "command": ""}, "http"),
+        ({"command": "x", "url": ""}, "stdio"),
+        ({"type": "http", "transport": "http", "url": "http://h", "serverUrl": "http://h"}, "http"),
     ],
 )
 def test_the_transport_is_named_or_follows_from_the_keys(
@@ -339,13 +395,21 @@ def test_the_transport_is_named_or_follows_from_the_keys(
         ({"type": "ws", "url": "ws://h"}, "the transport 'ws' is not supported"),
         ({}, "missing 'url', which transport http needs (it has neither command nor url)"),
         ({"type": "stdio"}, "missing 'command', which transport stdio needs"),
-        ({"command": "x", "url": "http://h"}, "url: transport stdio takes no 'url'"),
-        ({"url": "http://h", "env": {}}, "env: transport http takes no 'env'"),
+        ({"command": "x", "url": "http://h"}, "url: it has both a command and a url"),
+        ({"url": "http://h", "serverUrl": "http://i"}, "serverUrl: it is 'url' by another name"),
+        (
+            {"command": "x", "disabledTools": "a"},
+            "disabledTools: expected a list of names, got a text",
+        ),
+        ({"command": "x", "includeTools": [1]}, "includeTools: expected a list of names"),
         ({"url": "unix:///run/x"}, "its url is not an http:// or https:// address"),
         ({"command": 7}, "command: expected a text, got a number"),
         ({"command": ""}, "command: it is empty"),
         ({"command": "x", "args": "-v"}, "args: expected a list, got a text"),
-        ({"command": "x", "args": [1]}, "args[0]: expected a text, got a number"),
+        (
+            {"command": "x", "args": [1]},
+            'args[0]: expected a text, got a number: put it in "quotes"',
+        ),
         ({"command": "x", "args": [None]}, "args[0]: expected a text, got null"),
         ({"command": "x", "env": []}, "env: expected an object, got a list"),
         ({"command": "x", "env": {"A=": "b"}}, "this cannot be a name here"),
@@ -381,6 +445,74 @@ def test_a_disabled_server_is_left_out_silently(tmp_path: Path) -> None:
     servers = {"off": {"type": "sse", "disabled": True}, "on": {"command": "x", "disabled": False}}
     found, unavailable = used(written(tmp_path, "claude", servers))
     assert (list(found), unavailable) == (["on"], {})
+
+
+@pytest.mark.parametrize("off", [{"disabled": True}, {"enabled": False}, {"isActive": False}])
+def test_a_server_that_is_switched_off_in_any_client_is_not_started(
+    tmp_path: Path, off: dict[str, bool]
+) -> None:
+    on = {key: not value for key, value in off.items()}
+    servers = {"off": {"command": "x", **off}, "on": {"command": "x", **on}}
+    assert list(used(written(tmp_path, "claude", servers))[0]) == ["on"]
+
+
+def test_tools_that_are_switched_off_in_the_client_are_not_offered_here(tmp_path: Path) -> None:
+    def tools(**keys: Any) -> tuple[Any, Any]:
+        found = one(tmp_path, "claude", {"command": "x", **keys}).tools
+        return found.include, found.exclude
+
+    assert tools(disabledTools=["rm", "a[1]"]) == (None, ("rm", "a[[]1]"))
+    assert tools(includeTools=["a"], excludeTools=["b"]) == (("a",), ("b",))
+    assert tools(tools=["a"]) == (("a",), ())
+    assert tools(tools=["*"]) == tools(tools={"a": {"name": "b"}}) == tools() == (None, ())
+    assert tools(tools=[]) == ((), ())
+
+
+@pytest.mark.parametrize("key", ["command", "url"])
+def test_null_is_the_same_as_no_key(tmp_path: Path, key: str) -> None:
+    keys = (
+        "type",
+        "command",
+        "args",
+        "env",
+        "envFile",
+        "cwd",
+        "url",
+        "headers",
+        "disabled",
+        "tools",
+    )
+    server = {**dict.fromkeys(keys), key: "http://h"}
+    found = one(tmp_path, "claude", server)
+    assert (found.transport, found.env) == ("stdio" if key == "command" else "http", {})
+
+
+def test_what_belongs_to_the_other_transport_is_left_out_with_a_word(tmp_path: Path) -> None:
+    web = {"type": "http", "url": "http://h", "env": {"A": "b"}, "args": []}
+    read = read_client_file(written(tmp_path, "cursor", {"s": web}))
+    assert [note.partition("s.env: ")[2] for note in read.servers[0].notes] == [
+        "'env' is left out: transport http takes none"
+    ]
+    assert used(written(tmp_path, "cursor", {"s": web}))[0]["s"].env == {}
+
+
+def test_what_may_keep_a_server_from_working_is_a_warning(tmp_path: Path) -> None:
+    servers = {
+        "sse": {"url": "http://h/sse?key=s3cret"},
+        "login": {"url": "http://h/mcp", "headersHelper": "/bin/token", "timeout": 5},
+        "windows": {"command": "cmd", "args": ["/c", "npx"]},
+        "line": {"command": "npx -y s3cret"},
+        "fine": {"command": "C:\\Program Files\\npx.cmd"},
+        "path": {"command": "/opt/my tools/run"},
+    }
+    written(tmp_path, "claude", servers)
+    warnings = [str(one) for one in deployed("{config: .mcp.json}", tmp_path).warnings]
+    assert len(warnings) == 4
+    assert "mcpServers.line.command: a whole command line: put its first word" in warnings[3]
+    assert "mcpServers.sse.url: its address ends in /sse" in warnings[0]
+    assert "mcpServers.login.headersHelper: 'headersHelper' is left out: logging in" in warnings[1]
+    assert "mcpServers.windows.command: a Windows wrapper" in warnings[2]
+    assert "s3cret" not in "".join(warnings)
 
 
 def test_keys_that_only_the_client_knows_are_ignored_when_it_is_used(tmp_path: Path) -> None:
@@ -501,6 +633,28 @@ async def test_a_server_that_cannot_be_configured_is_listed_and_the_rest_works(
         await source.wait_ready(BOUND)
 
 
+class OnlySse(BaseHTTPRequestHandler):
+    """What an SSE server of 2024 answers: a stream to GET, nothing else at that address."""
+
+    def do_POST(self) -> None:
+        self.send_response(405 if self.path == "/sse" else 404)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Tells nobody."""
+
+
+@pytest.mark.parametrize("path", ["/sse", "/other"])
+async def test_a_server_that_speaks_only_sse_is_told_so(tmp_path: Path, path: str) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), OnlySse) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}{path}"
+        written(tmp_path, "claude", {"s": {"url": url}})
+        async with hosting(deployed("{config: .mcp.json}", tmp_path).build("mcp").resource) as host:
+            assert "is this its Streamable HTTP address? (SSE is not" in host.health("s").reason
+        server.shutdown()
+
+
 async def test_a_source_of_which_no_server_can_be_configured_lives(tmp_path: Path) -> None:
     written(tmp_path, "claude", {"zero": {"type": "sse", "url": "http://h"}})
     source = deployed("{config: .mcp.json}", tmp_path).build("mcp").resource
@@ -515,6 +669,35 @@ def test_where_a_file_has_servers_for_two_clients_each_gets_its_own(tmp_path: Pa
     assert [one.name for one in read_client_file(file).servers] == ["a"]
     assert [one.name for one in read_client_file(file, "vscode").servers] == ["a"]
     assert [one.name for one in read_client_file(file, "claude").servers] == ["b"]
+
+
+@pytest.mark.parametrize("steps", [("mcp",), ("settings", "mcp")])
+def test_the_settings_of_vs_code_hold_servers_too(tmp_path: Path, steps: tuple[str, ...]) -> None:
+    inputs = [{"id": "k", "type": "promptString", "default": "d"}]
+    servers = {"a": {"command": "x", "args": ["${input:k}"]}, "bad": {"type": "sse"}}
+    content: dict[str, Any] = {"servers": servers, "inputs": inputs, "other": 1}
+    for step in reversed(steps):
+        content = {"editor.fontSize": 13, step: content}
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(content))
+    found, unavailable = used(file)
+    assert found["a"].args == ("d",)
+    assert f"settings.json:1: {'.'.join(steps)}.servers.bad: " in unavailable["bad"]
+    assert [note.partition(":1: ")[2] for note in read_client_file(file).notes] == [
+        "other: 'other' is left out: unknown here"
+    ]
+
+
+def test_servers_of_single_projects_are_noted_and_left_out(tmp_path: Path) -> None:
+    file = tmp_path / ".claude.json"
+    servers = {"mcpServers": {"b": {"command": "y"}, "c": {"command": "z"}}}
+    projects = {"/home/me/p": servers, "/q": {"mcpServers": {}}, "/r": {"history": []}}
+    file.write_text(json.dumps({"mcpServers": {"a": {"command": "x"}}, "projects": projects}))
+    read = read_client_file(file)
+    assert [one.name for one in read.servers] == ["a"]
+    assert [note.partition(":1: ")[2] for note in read.notes] == [
+        "projects.'/home/me/p': servers of that project alone: 2 left out"
+    ]
 
 
 def test_a_hostile_file_is_judged_in_time(tmp_path: Path) -> None:

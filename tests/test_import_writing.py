@@ -135,6 +135,7 @@ def test_what_was_left_out_and_changed_is_said_in_comments(tmp_path: Path) -> No
     assert all(line.startswith("# ") for line in head)
     comments = "\n".join(head)
     assert f"from {tmp_path}/.mcp.json (claude)" in comments
+    assert "A server sees PATH, HOME and the like, and its own env" in comments
     assert "left out: 'old':" in comments and "sse is deprecated" in comments
     assert "left out: 'off': disabled in its client" in comments
     assert "'alwaysAllow' is left out: approvals are not taken over" in comments
@@ -201,6 +202,23 @@ def test_variables_are_told_apart_by_value(tmp_path: Path) -> None:
     environ = {"TOKEN": "1", "C_TOKEN": "2", "D_TOKEN": "3", "D_TOKEN_2": "4"}
     found = read_back(text, environ)
     assert [found[name].env["TOKEN"] for name in "abcd"] == ["1", "1", "2", "4"]
+
+
+def test_CF05_what_is_left_for_the_server_to_put_in_is_written_as_a_literal(
+    tmp_path: Path,
+) -> None:
+    args = ["--token", "${AUTH}", "--header", "Authorization:${AUTH}", "$${AUTH}"]
+    declared = {"command": "x", "args": args, "env": {"AUTH": f"Bearer {SECRETS[1]}"}}
+    found = server(tmp_path, declared, {"AUTH": "of ours"})
+    assert found.args == tuple(args)
+    assert found.env == {"AUTH": "of ours"}
+
+
+def test_which_tools_are_offered_is_taken_over(tmp_path: Path) -> None:
+    declared = {"command": "x", "includeTools": ["a", "no", "b: c"], "disabledTools": ["a[1]"]}
+    tools = server(tmp_path, declared, {}).tools
+    assert (tools.include, tools.exclude) == (("a", "no", "b: c"), ("a[[]1]",))
+    assert server(tmp_path, {"command": "x", "tools": []}, {}).tools.include == ()
 
 
 def test_a_dollar_before_a_reference_has_no_words_of_ours(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_CF04_a_value_is_never_looked_at_again() -> None:
         ("${}", "unknown reference"),
         ("${env:}", "'' is not the name"),
         ("${env:1A}", "'1A' is not the name"),
-        ("${env:A:default}", "'A:default' is not the name"),
-        ("${env:A-default}", "'A-default' is not the name"),
+        ("${env:A:default}", "'A:…' is not the name"),
+        ("${env:A-default}", "'A…' is not the name"),
         ("${env:A:-${env:B}}", "a reference within a reference"),
         ("${A:-${B}}", "a reference within a reference"),
         ('${env:A:-{"a": 1}}', "holds a brace"),
@@ -96,6 +96,17 @@ def test_secrets_stay_out_of_errors_and_repr() -> None:
         expand("${env:SECRET} ${env:NOPE}", environ)
     assert "hunter2" not in str(caught.value)
     assert "hunter2" not in repr(list(references("${env:X:-hunter2}")))
+
+
+DEFAULTS_OF_OTHERS = ("A:s3cret", "A-s3cret", "A:=s3cret", "A?s3cret", "A s3cret", "A|s3cret")
+
+
+@pytest.mark.parametrize("inner", DEFAULTS_OF_OTHERS)
+def test_a_default_in_the_words_of_another_program_is_in_no_error(inner: str) -> None:
+    for text in (f"${{{inner}}}", f"${{env:{inner}}}"):
+        with pytest.raises(ConfigurationError) as caught:
+            expand(text, ENV)
+        assert "A" in str(caught.value) and "s3cret" not in str(caught.value)
 
 
 @given(st.text())

@@ -32,6 +32,7 @@ _FOUND = re.compile(
 of a YAML flow mapping must not leave it behind, it would end the mapping."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SHOWN = re.compile(r"[A-Za-z0-9_]*")
 _LOOK = 256
 """Characters looked at to say what a fault is: a hostile text may hold a hundred thousand."""
 _KNOWN = "known are ${env:NAME}, ${env:NAME:-default} and ${base}; write $${ for a literal ${"
@@ -118,7 +119,15 @@ def _fault(text: str, start: int) -> str:
         name, has_default, _ = rest.partition(":-")
         if has_default and _NAME.match(name):
             return f"the default in ${{env:{name}:-…}} holds a brace, which is not supported"
-        return f"{name!r} is not the name of an environment variable; {_KNOWN}"
+        return f"{_shown(name)!r} is not the name of an environment variable; {_KNOWN}"
     hint = f"did you mean ${{env:{inner}}}? " if _NAME.match(inner) else ""
-    shown = f"${{{scheme}:…}}" if colon else f"${{{inner}}}"
-    return f"unknown reference {shown}: {hint}{_KNOWN}"
+    return f"unknown reference ${{{_shown(inner)}}}: {hint}{_KNOWN}"
+
+
+def _shown(inner: str) -> str:
+    """What a message may show of a reference that is not understood: the word it begins with.
+    Behind it there may be a default in some other syntax, and that may be a secret."""
+    word = _SHOWN.match(inner)
+    start = word[0] if word is not None else ""
+    rest = inner[len(start) :]
+    return start + (":…" if rest.startswith(":") else "…" if rest else "")

@@ -126,7 +126,9 @@ def sources(
     wait: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for the first attempts")
     ] = commands.READY_PATIENCE,
-    stderr: Annotated[bool, typer.Option("--stderr", help="What each server last said")] = False,
+    stderr: Annotated[
+        bool, typer.Option("--stderr", help="What each server last said, not only those at fault")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Starts every source and shows how each server is; 1 unless all are ready."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -96,6 +97,7 @@ async def run(file: Path, name: str | None, script: Path, json: bool) -> Exit:
 
 
 async def check(file: Path, json: bool) -> Exit:
+    logging.getLogger("toolcrib.deploy").setLevel(logging.ERROR)  # warnings are in what is printed
     try:
         deployment = load(file)
     except ConfigurationError as error:

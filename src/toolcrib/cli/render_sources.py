@@ -15,27 +15,33 @@ from toolcrib.cli.terminal import console, plain, print_json, print_table
 __all__ = ["rows_json", "rows_table"]
 
 _NONE = "-"
+_SHOWN = {"open": "open (paused)", "given_up": "given up"}
+"""What of a state's name does not say by itself whether that is good or bad."""
+_TAIL = 8
+"""Lines of what a server that is not ready last said."""
 _COLUMNS = ("server", "source", "state", "protocol", "tools", "bytes", "ready in", "tries", "since")
 
 
 def rows_table(rows: Sequence[Row], stderr: bool) -> None:
-    """The table, and below it, in full, why a server is not ready and what it said."""
+    """The table, and below it, in full, why a server is not ready and the last lines it said on
+    stderr; with `stderr`, everything kept of what each server said."""
     print_table(_COLUMNS, [_cells(row) for row in rows])
     to = console()
     for row in rows:
-        if row.reason:
-            to.print(f"\n[bold]{escape(plain(row.server))}[/bold] {escape(plain(row.reason))}")
-    for row in rows if stderr else ():
-        if row.stderr:
-            to.print(f"\n[bold]{escape(plain(row.server))}[/bold] last said on stderr:")
-            to.print(escape(plain(row.stderr)).rstrip())
+        said = plain(row.stderr).rstrip().splitlines()
+        if not stderr:
+            said = said[-_TAIL:] if row.state != "ready" else []
+        if row.reason or said:
+            to.print(f"\n[bold]{escape(plain(row.server))}:[/bold] {escape(plain(row.reason))}")
+        for line in said:
+            to.print(f"  | {escape(line)}")
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     return (
         plain(row.server),
         row.source,
-        row.state,
+        _SHOWN.get(row.state, row.state),
         row.era or _NONE,
         str(row.tools),
         f"{row.bytes:,}",
@@ -45,15 +51,13 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def rows_json(rows: Sequence[Row], stderr: bool) -> None:
-    print_json([_object(row, stderr) for row in rows])
+def rows_json(rows: Sequence[Row]) -> None:
+    """Every row with every key, whatever the server's state."""
+    print_json([_object(row) for row in rows])
 
 
-def _object(row: Row, stderr: bool) -> dict[str, Any]:
-    found = {**asdict(row), "since": _time(row.since).isoformat(timespec="milliseconds")}
-    if not stderr:
-        del found["stderr"]
-    return found
+def _object(row: Row) -> dict[str, Any]:
+    return {**asdict(row), "since": _time(row.since).isoformat(timespec="milliseconds")}
 
 
 def _time(since: float) -> datetime:

@@ -46,9 +46,9 @@ class _Opening:
     began: float
 
     def rows(self) -> Iterator[Row]:
-        if isinstance(self.source, _Reports):
-            return (self._server(health) for health in self.source.health())
-        return iter((self._whole(),))
+        if not isinstance(self.source, _Reports):
+            return iter((self._whole(),))
+        return (self._server(health) for health in self.source.health())
 
     def _server(self, health: Health) -> Row:
         tools = [
@@ -64,7 +64,7 @@ class _Opening:
             sum(tool.wire_bytes for tool in tools),
             max(0.0, health.since - self.began) if is_first else None,
             health.attempts,
-            health.reason,
+            health.reason or _silence(health.state, self.began),
             health.since,
             health.stderr,
         )
@@ -74,7 +74,7 @@ class _Opening:
         error = self.attempt.exception() if self.attempt.done() else None
         state = "given_up" if error else "ready" if self.attempt.done() else "connecting"
         size = sum(tool.wire_bytes for tool in tools)
-        reason = str(error) if error else ""
+        reason = str(error) if error else _silence(state, self.began)
         name = self.source.name
         return Row(name, name, state, "", len(tools), size, None, 1, reason, self.began)
 
@@ -87,9 +87,18 @@ async def sources(file: Path, patience: float, stderr: bool, json: bool) -> Exit
         rows = tuple(row for one in openings for row in one.rows())
         for one in openings:
             _raise_fault(one.attempt)
-    show = render_sources.rows_json if json else render_sources.rows_table
-    show(rows, stderr)
+    if json:
+        render_sources.rows_json(rows)
+    else:
+        render_sources.rows_table(rows, stderr)
     return Exit.OK if all(row.state == "ready" for row in rows) else Exit.FAILED
+
+
+def _silence(state: str, began: float) -> str:
+    """Why a server is not ready of which nothing was heard."""
+    if state != "connecting":
+        return ""
+    return f"no answer yet, after {time.time() - began:.0f} s (--wait waits longer)"
 
 
 def _raise_fault(attempt: asyncio.Task[None]) -> None:

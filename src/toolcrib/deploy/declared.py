@@ -18,6 +18,7 @@ from toolcrib.deploy.scalars import name
 
 __all__ = ["deployment"]
 
+_OF_CLIENTS = ("mcpServers", "servers")
 _LATER_SECTIONS = ("gateway", "knowledge", "models", "receipts", "sandbox", "workflow")
 _LATER_KINDS = ("engine", "gateway", "knowledge", "model", "receipt", "sandbox", "workflow")
 _LATER_IMPLS = {"tool.Source": ("commands", "entry_points", "openapi", "workers")}
@@ -26,6 +27,11 @@ _LATER_IMPLS = {"tool.Source": ("commands", "entry_points", "openapi", "workers"
 def deployment(at: At, types: ResourceTypes, given: Mapping[str, str]) -> tuple[Resource, ...]:
     """The resources of the file whose root is `at`, in the order of the file. `given` are the kinds
     of those the host hands in, by name."""
+    if any(at.has(key) for key in _OF_CLIENTS) and not at.has("resources"):
+        at.reject(
+            "this is a file of another MCP client: `toolcrib import` makes a deployment file of it,"
+            " and `settings: {config: FILE}` of a tool.Source, impl mcp, uses it as it is"
+        )
     decode = plain_record(
         {"resources": required(lambda at: _resources(at, types, given))}, later=_LATER_SECTIONS
     )

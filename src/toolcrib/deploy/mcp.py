@@ -115,6 +115,8 @@ def _made(
         at.notes.problems.extend(error.problems)
         raise Rejected from error
     found, unavailable = usable(read, at.notes.environ, inputs)
+    for doubt in (doubt for one in read.servers for doubt in one.doubts):
+        place.warn(doubt)
     own = {one.name for one in servers}
     for name in sorted(own & {*unavailable, *(one.name for one in found)}):
         place.warn(f"server {name!r} of that file is not used: 'servers' has one of that name")

@@ -10,6 +10,7 @@ key. Nothing is resolved here; that is `resolving`, and `writing` says it in our
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -18,7 +19,9 @@ __all__ = ["DIALECTS", "Dialect", "Ref", "Text", "dialect_named", "parts"]
 Dialect: TypeAlias = Literal["claude", "vscode", "cursor"]
 DIALECTS: tuple[Dialect, ...] = ("claude", "vscode", "cursor")
 
-Kind: TypeAlias = Literal["env", "input", "workspace", "folder", "home", "separator", "fault"]
+Kind: TypeAlias = Literal[
+    "env", "input", "workspace", "folder", "home", "separator", "childs", "fault"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,13 @@ _PLACES: dict[str, Kind] = {
     "/": "separator",
 }
 _CLIENT = {"claude": "Claude Code", "vscode": "VS Code", "cursor": "Cursor"}
-_LONGEST = 40
+_SHOWN = re.compile(r"(?:(?:env|input|command|config):)?[A-Za-z0-9_.]{0,40}")
+"""What a message may show of a reference that is not understood: behind its name there may be a
+default in the words of some other program, and that may be a secret."""
+_WHILE_RUNNING = re.compile(
+    r"(?:file|relativeFile|fileWorkspaceFolder|lineNumber|columnNumber|selectedText|execPath"
+    r"|defaultBuildTask|cwd)[A-Za-z]*\Z"
+)
 
 
 def dialect_named(name: str) -> Dialect | None:
@@ -52,12 +61,17 @@ def dialect_named(name: str) -> Dialect | None:
     return known.get(name)
 
 
-def parts(text: str, dialect: Dialect) -> Text:
-    """`text` taken apart. Empty pieces are left out, so the empty text is ()."""
+def parts(text: str, dialect: Dialect, childs_own: Collection[str] = ()) -> Text:
+    """`text` taken apart. Empty pieces are left out, so the empty text is ().
+
+    `${X}` of a variable in `childs_own` reaches the server as it is, and so it does in the clients:
+    only the server's process has that variable, and puts it in itself (mcp-remote's `--header`).
+    """
     found: list[str | Ref] = []
     at = 0
     for match in _FOUND.finditer(text):
-        found += (text[at : match.start()], _ref(match[1], dialect))
+        ref = Ref("childs", match[1]) if match[1] in childs_own else _ref(match[1], dialect)
+        found += (text[at : match.start()], ref)
         at = match.end()
     found.append(text[at:])
     return tuple(piece for piece in found if piece != "")
@@ -83,16 +97,16 @@ def _editor(inner: str, dialect: Dialect) -> Ref:
     if scheme == "env" and _NAME.match(name):
         return Ref("env", name)
     if scheme == "env" and ":" in name:
-        return _unknown("env:" + name.partition(":")[0] + ":…", dialect, "knows no defaults")
+        return _unknown(inner, dialect, "knows no defaults")
     if scheme == "input" and name.strip() and dialect == "vscode":
         return Ref("input", name)
-    if _NAME.match(inner):
+    if _NAME.match(inner) and not _WHILE_RUNNING.match(inner):
         return _unknown(inner, dialect, f"writes ${{env:{inner}}}")
     return _unknown(inner, dialect, "has it, if at all, only while it runs")
 
 
 def _unknown(inner: str, dialect: Dialect, hint: str) -> Ref:
-    shown = inner if len(inner) <= _LONGEST else inner[:_LONGEST] + "…"
-    # Behind the first colon there may be a default, and that may be a secret.
-    shown = shown.partition(":-")[0] + (":-…" if ":-" in shown else "")
-    return Ref("fault", f"unknown reference ${{{shown}}}: {_CLIENT[dialect]} {hint}")
+    known = _SHOWN.match(inner)
+    shown = known[0] if known is not None else ""
+    rest = "…" if len(shown) < len(inner) else ""
+    return Ref("fault", f"unknown reference ${{{shown}{rest}}}: {_CLIENT[dialect]} {hint}")

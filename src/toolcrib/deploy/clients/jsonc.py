@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = ["MAX_DEPTH", "NUMBER", "TEXT", "Entry", "JsoncFault", "Value", "parse"]
+__all__ = ["BOOLEAN", "MAX_DEPTH", "NUMBER", "TEXT", "Entry", "JsoncFault", "Value", "parse"]
 
 MAX_DEPTH = 64
 
@@ -27,7 +27,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LOOK = 20
+_CALLED = {"end": "the end of the file", "text": "a text", "word": "a word without quotes"}
+"""What a message calls a token. A word is never shown: it may be a key that lacks its quotes."""
 
 
 class JsoncFault(Exception):
@@ -72,6 +73,7 @@ class Entry:
 
 
 OBJECT, LIST, TEXT, NUMBER = "an object", "a list", "a text", "a number"
+BOOLEAN = "true or false"
 
 
 def parse(text: str) -> Value:
@@ -101,8 +103,8 @@ class _Parser:
             raise self._fault(f"expected {what}")
 
     def _fault(self, message: str) -> JsoncFault:
-        found = {"end": "the end of the file", "text": "a text"}.get(self._kind, repr(self._text))
-        return JsoncFault(f"not valid JSON: {message}, got {found[:_LOOK]}", self._line)
+        found = _CALLED.get(self._kind, repr(self._text))
+        return JsoncFault(f"not valid JSON: {message}, got {found}", self._line)
 
     def end(self) -> None:
         if self._kind != "end":
@@ -158,7 +160,7 @@ class _Parser:
         if found is None:
             value = Value(self._line, None, "null")
         elif isinstance(found, bool):
-            value = Value(self._line, found, "true or false")
+            value = Value(self._line, found, BOOLEAN)
         self._next()
         return value
 

@@ -23,6 +23,13 @@ MAX_BYTES = 4 * 1024 * 1024
 """Claude Code keeps whole histories in ~/.claude.json, next to the servers."""
 _FOLDERS: dict[str, Dialect] = {".vscode": "vscode", ".cursor": "cursor"}
 _KEYS = ("mcpServers", "servers")
+_HOMES = ((), ("mcp",), ("settings", "mcp"))
+"""Where these keys stand: in a file of their own, in VS Code's settings.json, in a workspace's."""
+_ELSEWHERE = {
+    "projects": "; what single projects have (projects.*.mcpServers) is not read",
+    "context_servers": "; the files of Zed (context_servers) are not read",
+}
+_BARE = '; put {"mcpServers": …} around the servers'
 _EDITORS_SIGNS = ("${env:", "${workspaceFolder", "${userHome}")
 _OTHERS = {"$schema", "inputs"}
 
@@ -54,29 +61,57 @@ def read_client_file(path: Path, dialect: Dialect | None = None) -> ClientFile:
     """The client file at `path`; `dialect` None finds out whose it is. Raises `ConfigurationError`
     if it cannot be read, is no JSON, or has no servers in it."""
     text = text_of(path, MAX_BYTES)
+    if not text.strip():
+        raise _unreadable(path, "the file is empty", 0)
     try:
         root = parse(text)
     except JsoncFault as error:
         raise _unreadable(path, str(error), error.line) from error
-    keys = [e.key for e in root.entries or () if e.key in _KEYS and e.value.entries is not None]
-    if len(keys) != len(set(keys)):
-        raise _unreadable(path, f"has {keys[0]!r} twice", root.line)
-    wanted = [key for key in keys if dialect is None or (key == "servers") == (dialect == "vscode")]
-    key = max(wanted or keys, default="")  # `servers` before `mcpServers`
-    servers = root.get(key)
+    key, home, at = _place(root, path, dialect)
+    servers = home.get(key)
     if servers is None or servers.entries is None:
-        raise _unreadable(path, "has no object 'mcpServers' or 'servers' with MCP servers", 0)
+        raise _unreadable(path, f"has no object 'mcpServers' or 'servers'{_hint(root)}", 0)
     found = dialect or _dialect(path, key, text)
-    judged = tuple(_judged(servers.entries, Place(key, str(path), servers.line), found))
+    place = Place(joined(at, key), str(path), servers.line)
+    judged = tuple(_judged(servers.entries, place, found))
     return ClientFile(
         str(path),
         found,
         _folder(path),
         tuple(one for one in judged if isinstance(one, Declared)),
         tuple(one for one in judged if isinstance(one, LeftOut)),
-        _inputs(root.get("inputs")),
-        tuple(_notes(root, key, str(path))) if found == "vscode" else (),
+        _inputs(home.get("inputs")),
+        tuple(_notes(home, key, str(path)) if found == "vscode" else _projects(root, str(path))),
     )
+
+
+def _place(root: Value, path: Path, dialect: Dialect | None) -> tuple[str, Value, str]:
+    """The key that holds the servers, the object it stands in, and the path of that object;
+    the key is empty where there is none."""
+    for steps in _HOMES:
+        home: Value | None = root
+        for step in steps:
+            home = home.get(step) if home is not None else None
+        entries = home.entries if home is not None else None
+        keys = [e.key for e in entries or () if e.key in _KEYS and e.value.entries is not None]
+        if home is None or not keys:
+            continue
+        if len(keys) != len(set(keys)):
+            raise _unreadable(path, f"has {keys[0]!r} twice", home.line)
+        is_vscode = dialect == "vscode"
+        wanted = [key for key in keys if dialect is None or (key == "servers") == is_vscode]
+        return max(wanted or keys), home, ".".join(steps)  # `servers` before `mcpServers`
+    return "", root, ""
+
+
+def _hint(root: Value) -> str:
+    """Why there may be none, and what to do."""
+    for key, words in _ELSEWHERE.items():
+        if root.get(key) is not None:
+            return words
+    first = next((one.value for one in root.entries or ()), None)
+    is_server = first is not None and any(first.get(key) for key in ("command", "url"))
+    return _BARE if is_server else ""
 
 
 def _judged(entries: Iterable[Entry], at: Place, dialect: Dialect) -> Iterator[Declared | LeftOut]:
@@ -108,7 +143,7 @@ def text_of(path: Path, most: int) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise _unreadable(path, "not UTF-8 text", line) from error
+        raise _unreadable(path, "not UTF-8 text: save it as UTF-8", line) from error
 
 
 def _unreadable(path: Path, message: str, line: int) -> ConfigurationError:
@@ -150,3 +185,15 @@ def _notes(root: Value, key: str, file: str) -> Iterator[str]:
         if entry.key not in (key, *_OTHERS):
             place = Place(joined("", entry.key), file, entry.line)
             yield str(place.problem(f"{entry.key!r} is left out: unknown here"))
+
+
+def _projects(root: Value, file: str) -> Iterator[str]:
+    """What ~/.claude.json has for single projects."""
+    projects = root.get("projects")
+    for project in (projects.entries or ()) if projects is not None else ():
+        servers = project.value.get("mcpServers")
+        if servers is not None and servers.entries:
+            place = Place(joined("projects", project.key), file, servers.line)
+            yield str(
+                place.problem(f"servers of that project alone: {len(servers.entries)} left out")
+            )

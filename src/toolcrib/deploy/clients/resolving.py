@@ -52,6 +52,8 @@ class Surroundings:
                 return home_of(self.environ)
             case "separator":
                 return os.sep
+            case "childs":
+                return f"${{{ref.name}}}"
             case "fault":
                 raise Unusable(ref.name)
 
@@ -86,13 +88,14 @@ def usable(
 
 def resolve(one: Declared, around: Surroundings) -> McpServer:
     """The server that `one` declares. Raises `Unusable`."""
+    from toolcrib.sources.mcp.overrides import Overrides
     from toolcrib.sources.mcp.server import McpServer
 
+    tools = Overrides(include=one.include, exclude=one.exclude)
     try:
         if one.transport == "http":
-            return McpServer(
-                one.name, "http", url=around.text(one.url), headers=_values(one.headers, around)
-            )
+            url, headers = around.text(one.url), _values(one.headers, around)
+            return McpServer(one.name, "http", url=url, headers=headers, tools=tools)
         return McpServer(
             one.name,
             "stdio",
@@ -100,6 +103,7 @@ def resolve(one: Declared, around: Surroundings) -> McpServer:
             args=tuple(around.text(arg) for arg in one.args),
             env={**env_file_values(one, around), **_values(one.env, around)},
             cwd=absolute(around.text(one.cwd), around) if one.cwd else str(around.folder),
+            tools=tools,
         )
     except (Unusable, InvalidDefinition) as error:
         raise Unusable(str(one.place.problem(str(error)))) from error

@@ -47,6 +47,8 @@ class Translation:
     url: Said | None = None
     env: Mapping[str, Said] = field(default_factory=dict[str, Said])
     headers: Mapping[str, Said] = field(default_factory=dict[str, Said])
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
 
 
 Judge: TypeAlias = Callable[[str], Iterator[Piece]]
@@ -64,7 +66,14 @@ class Translator:
         our syntax has no words for."""
         if one.transport == "http":
             url = self._judged(one, "url", one.url, lambda text: discretion.argument(text, ""))
-            return Translation(one.name, "http", url=_address(url), headers=self._headers(one))
+            return Translation(
+                one.name,
+                "http",
+                url=_address(url),
+                headers=self._headers(one),
+                include=one.include,
+                exclude=one.exclude,
+            )
         env = {
             name: Said((Ref("env", name),), "from its envFile: set the variable")
             for name in from_file
@@ -77,6 +86,8 @@ class Translator:
             args=tuple(self._args(one)),
             cwd=self._path(one, "cwd", one.cwd) if one.cwd else Said((str(self._read.folder),)),
             env=env,
+            include=one.include,
+            exclude=one.exclude,
         )
 
     def _env(self, one: Declared) -> dict[str, Said]:
@@ -147,6 +158,7 @@ class Translator:
             "folder": self._read.folder.name,
             "home": _HOME,
             "separator": os.sep,
+            "childs": f"${{{ref.name}}}",
         }
         return places[ref.kind], ""
 

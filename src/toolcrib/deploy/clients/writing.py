@@ -70,7 +70,7 @@ def imported(read: ClientFile, environ: Mapping[str, str]) -> Imported:
             notes.append(str(one.place.problem(f"its variables are missing: {error}")))
         try:
             servers.append(translator.server(one, names))
-            notes += one.notes
+            notes += (*one.notes, *one.doubts)
         except Unusable as error:
             left_out.append(LeftOut(one.name, str(one.place.problem(str(error))), is_fault=True))
     if not servers:
@@ -87,6 +87,9 @@ def imported(read: ClientFile, environ: Mapping[str, str]) -> Imported:
 def _comments(read: ClientFile, left_out: list[LeftOut], notes: list[str]) -> Iterator[str]:
     yield _comment(f"Written by `toolcrib import` from {read.file} ({read.dialect}).")
     yield _comment("Paths are absolute. Every ${env:NAME} must be set where this file is used.")
+    yield _comment(
+        "A server sees PATH, HOME and the like, and its own env: add what else it needs."
+    )
     for one in left_out:
         yield _comment(f"left out: {one.name!r}: {one.reason}")
     for note in notes:
@@ -106,6 +109,11 @@ def _server(one: Translation) -> Iterator[str]:
         if values:
             yield f"  {key}:"
             yield from (_line(f"    {_scalar((name,))}:", said) for name, said in values.items())
+    if one.include is not None or one.exclude:
+        yield "  tools:"
+    for key, names in (("include", one.include), ("exclude", one.exclude)):
+        if names is not None and (names or key == "include"):
+            yield f"    {key}: [{', '.join(_scalar((name,)) for name in names)}]"
 
 
 def _line(start: str, said: Said) -> str:

@@ -157,6 +157,10 @@ def words(error: BaseException, status: int = 0) -> str:
         return CLOSED
     if isinstance(error, ValidationError):
         return "it answered with what the protocol does not allow"
+    if isinstance(error, MCPError) and status in (404, 405):
+        return (
+            f"it answered HTTP {status}: is this its Streamable HTTP address? (SSE is not spoken)"
+        )
     if isinstance(error, MCPError) and status >= 300:
         return f"it answered HTTP {status}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
