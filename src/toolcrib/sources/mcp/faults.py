@@ -125,6 +125,12 @@ def is_rejection(error: BaseException, status: int) -> bool:
     return False
 
 
+_ADVICE = {
+    401: ": it wants a credential, or another one: see its headers or auth",
+    403: ": its credential is not enough: see its headers or auth",
+}
+
+
 def words(error: BaseException, status: int = 0) -> str:
     """A fault in words that can follow "MCP server 'x' is not available: "."""
     error = leaf(error)
@@ -137,7 +143,7 @@ def words(error: BaseException, status: int = 0) -> str:
     if isinstance(error, ValidationError):
         return "it answered with what the protocol does not allow"
     if isinstance(error, MCPError) and status >= 400:
-        return f"it answered HTTP {status}"
+        return f"it answered HTTP {status}{_ADVICE.get(status, '')}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return CLOSED
     if isinstance(error, MCPError):
