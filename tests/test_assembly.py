@@ -20,6 +20,7 @@ from toolcrib import (
     InvalidDefinition,
     NotAvailable,
     NotReady,
+    Policy,
     ToolDefinition,
     tool,
 )
@@ -50,6 +51,40 @@ class Watched:
 
     async def close(self) -> None:
         self.log.append(f"close {self.name}")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"policies": {"add": {"timeout": 3}}}, "the policy of 'add' is a Policy, not {'timeout'"),
+        ({"policies": [Policy()]}, "by tool name or pattern"),
+        ({"host": Watched("x", [])}, "can be asked nothing: give it elicit, sample or roots"),
+    ],
+)
+def test_what_would_be_found_out_by_no_one_is_refused_when_it_is_given(
+    given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidDefinition, match=says):
+        Assembly([], **given)
+
+
+def test_a_host_that_can_be_asked_nothing_is_refused_later_too() -> None:
+    assembly = Assembly([])
+    for give in (
+        lambda: setattr(assembly, "host", "nobody"),
+        lambda: assembly.session(host="nobody"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidDefinition, match="'nobody' can be asked nothing"):
+            give()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [({"timeout": "30s"}, "timeout '30s' is not a number"), ({"scopes": "read"}, "not one text")],
+)
+def test_a_policy_of_the_wrong_kinds_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidDefinition, match=says):
+        Policy(**given)
 
 
 async def test_sources_open_and_close_the_last_first_and_tools_after_them() -> None:

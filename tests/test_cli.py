@@ -92,6 +92,17 @@ def test_list_names_every_tool_with_source_exposure_and_bytes(deployment: Path) 
     assert all(one["wire_bytes"] > 32 for one in listed)
 
 
+def test_list_names_the_policies_that_are_about_none_of_the_tools(deployment: Path) -> None:
+    policies = "policies: {dubble: {timeout: 3s}, 'bank__*': {timeout: 3s}, 'dou*': {timeout: 3s}}"
+    deployment.write_text(FILE.replace("settings: {dynamic", f"settings: {{{policies}, dynamic"))
+    done = toolcrib("list", str(deployment))
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "the policy of 'dubble' is about none of these tools",
+        "the policy of 'bank__*' is about none of these tools",
+    ]
+
+
 def test_search_prints_the_best_first(deployment: Path) -> None:
     found = json.loads(toolcrib("search", deployment, "double a number", "--json").stdout)
     assert found["hits"][0]["name"] == "double"

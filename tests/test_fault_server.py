@@ -63,7 +63,7 @@ HEAVY = {"asyncio", "pydantic", "dataclasses", "http.server", "toolcrib.registry
 def test_every_fault_says_what_it_does_and_is_listed() -> None:
     assert all(one.says.endswith(".") for one in TABLE.values())
     listed = subprocess.run([*command(), "--list"], capture_output=True, text=True, check=True)
-    assert all(f"\n{name}" in listed.stdout for name in TABLE)
+    assert all(f"\n  {name}" in listed.stdout for name in TABLE)
 
 
 def test_a_fault_is_read_as_it_is_written() -> None:
@@ -80,7 +80,16 @@ def test_a_fault_is_read_as_it_is_written() -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("explode", "no fault 'explode'"), ("hang*", "is not NAME"), ("refuse=401", "http alone")],
+    [
+        ("explode", "no fault 'explode'"),
+        ("hang*", "is not NAME"),
+        ("hang*0", "is not NAME"),
+        ("refuse=401", "http alone"),
+        ("late=soon", "'late' takes seconds, not 'soon'"),
+        ("hang=3", "'hang' takes no value, not '3'"),
+        ("endless=often", "'endless' takes one of same, empty"),
+        ("hang@tools/cal", "no method 'tools/cal'"),
+    ],
 )
 def test_a_fault_that_is_none_is_refused(text: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
@@ -114,9 +123,19 @@ def test_a_fault_is_used_up_over_restarts(tmp_path: Any) -> None:
     Home(str(tmp_path)).set(["hang*2", "late@ping"])
     for left in (1, 0):
         assert [str(one) for one in Home(str(tmp_path)).faults(asked)] == [
-            f"hang=@tools/call*{left + 1}"
+            f"hang@tools/call*{left + 1}"
         ]
     assert Home(str(tmp_path)).faults(asked) == []
+
+
+KEYS = ["two\nlines", "\u2028", "ä", "\ud800", ""]
+
+
+def test_the_ledger_holds_every_key_as_it_was_given(tmp_path: Path) -> None:
+    home = Home(str(tmp_path))
+    for key in KEYS:
+        home.act(key)
+    assert home.ledger() == KEYS
 
 
 @cells()
@@ -155,6 +174,50 @@ async def test_over_http_it_keeps_its_address_over_restarts_and_stops_for_sure()
     assert not os.path.exists(home)
 
 
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_over_http_the_server_ends_with_the_process_that_holds_its_port(end: int) -> None:
+    with subprocess.Popen([*command(), "--http", "0"], stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
+        _, child = one.stdout.readline(), json.loads(one.stdout.readline())["pid"]
+        one.send_signal(end)
+    deadline = time.monotonic() + BOUND
+    while alive(child):
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("fault", ["stubborn", "child", "child=setsid", "hang_up*1"])
+async def test_over_stdio_it_tells_what_a_client_left_and_leaves_nothing_itself(fault: str) -> None:
+    async with FaultServer(fault) as server:
+        careless = await asyncio.create_subprocess_exec(
+            *server.command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+        assert careless.stdin is not None
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ECHO}
+        careless.stdin.write(json.dumps(call).encode() + b"\n")
+        await until(lambda: server.heard("tools/call"))
+        careless.stdin.close()
+        if "child" in fault:
+            await careless.wait()
+        left, home = server.processes, server.home
+        assert len(left) == 1
+    await until(lambda: with_token(home) == [])
+    await careless.wait()
+
+
+async def test_a_program_that_only_names_the_command_is_none_of_its_processes() -> None:
+    async with FaultServer() as server:
+        code = "import sys; print(1, flush=True); sys.stdin.read()"
+        start = [sys.executable, "-c", code, *server.command]
+        agent = await asyncio.create_subprocess_exec(
+            *start, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert agent.stdin is not None and agent.stdout is not None
+        await agent.stdout.readline()
+        assert server.processes == []
+        agent.stdin.close()
+        await agent.wait()
+
+
 def test_over_http_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     code = (
         "import asyncio; from toolcrib.testing import FaultServer\n"
@@ -182,8 +245,28 @@ async def test_a_server_that_cannot_start_says_why() -> None:
         server.url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
         with pytest.raises(RuntimeError, match="did not start"):
             await server.__aenter__()
+
+
+async def test_what_it_cannot_do_is_refused_in_words() -> None:
     with pytest.raises(RuntimeError, match="async with"):
         _ = FaultServer().home
+    for wrong in ({"transport": "sse"}, {"era": "2025-11-25"}):
+        with pytest.raises(ValueError, match="use one of"):
+            FaultServer(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="stdio alone"):
+        FaultServer("banner", transport="http")
+    async with FaultServer() as idle:
+        with pytest.raises(RuntimeError, match="no client has started it"):
+            await idle.restart()
+        with pytest.raises(RuntimeError, match="the client starts it"):
+            await idle.start()
+    with pytest.raises(RuntimeError, match="async with"):
+        _ = idle.ledger  # its files are gone: an empty list would be a lie
+    async with FaultServer(transport="http") as served:
+        with pytest.raises(RuntimeError, match="runs already"):
+            await served.start()
+        with pytest.raises(RuntimeError, match="at its url"):
+            _ = served.command
 
 
 async def test_many_at_once_do_not_meet() -> None:

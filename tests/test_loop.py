@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ended
 from conversing import asks
-from toolcrib import Assembly, Dynamic, ToolCall, ToolDefinition, ToolLimits, tool
+from toolcrib import Assembly, CallContext, Dynamic, ToolCall, ToolDefinition, ToolLimits, tool
 from toolcrib.loop import (
     CallsMade,
     ResultsCame,
@@ -44,6 +44,27 @@ RENAME = asks(("rename_branch", '{"old": "a", "new": "b"}'))
 
 def asked() -> list[Message]:
     return [User.of("Call branch a b from now on.")]
+
+
+async def test_progress_of_each_call_is_told_to_whoever_leads() -> None:
+    @tool
+    async def dig(*, ctx: CallContext) -> str:
+        """Dig a hole."""
+        ctx.progress(1, 2, "half")
+        return "dug"
+
+    told: list[tuple[str, float]] = []
+    model = ScriptedModel(asks(("dig", "{}"), ("dig", "{}")), "Done.")
+    async with Assembly([dig]) as tools:
+        await run(
+            tools.session(),
+            model,
+            asked(),
+            on_progress=lambda one: told.append((one.call_id, one.current)),
+        )
+    (request,) = model.requests[1:]
+    said = next(one for one in request[0] if isinstance(one, Assistant))
+    assert sorted(told) == sorted((call.id, 1) for call in said.calls)
 
 
 async def test_the_model_searches_calls_what_it_found_and_answers() -> None:

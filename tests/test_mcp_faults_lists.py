@@ -138,7 +138,7 @@ async def test_A11_1_the_prefix_is_ours_and_the_call_carries_the_servers_name(
 
 @cells()
 async def test_A11_2_T_A8g_of_duplicates_the_first_wins_and_the_nameless_are_skipped(cell: Cell):
-    async with serving(cell, "duplicates") as (_, host):
+    async with serving(cell, "duplicates", "senseless") as (_, host):
         assert len(host.names) == len({*host.names}) == health(host).tools
         assert "second" not in {host.tool(name).definition.description for name in host.names}
         assert str(await host.call("faulty__echo", text="x")) == "x"

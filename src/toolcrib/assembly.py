@@ -25,7 +25,7 @@ from toolcrib.discovery.search_tool import search_tool
 from toolcrib.discovery.visible import View
 from toolcrib.errors import NotAvailable
 from toolcrib.executor import Executor
-from toolcrib.host import Host
+from toolcrib.host import Host, checked
 from toolcrib.limits import ToolLimits
 from toolcrib.opening import OWN, Item, Opening, sources_of
 from toolcrib.output import Delivery
@@ -82,7 +82,7 @@ class Assembly:
         self._sources = Opening(self.sources, self.registry)
         self.spill = spill
         self.executor = Executor(
-            self.registry, middlewares, delivery=Delivery(spill, redactor), host=host
+            self.registry, middlewares, delivery=Delivery(spill, redactor), host=checked(host)
         )
         self._lookup = Lookup(self.registry, None if dynamic is None else dynamic.ranker)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -165,7 +165,7 @@ class Assembly:
 
     @host.setter
     def host(self, host: Host | None) -> None:
-        self.executor.host = host
+        self.executor.host = checked(host)
 
     @property
     def catalog(self) -> Catalog:
@@ -227,7 +227,7 @@ class Assembly:
             limits=self.limits,
             view=view,
             id=id,
-            host=self.host if host is None else host,
+            host=self.host if host is None else checked(host),
         )
 
     async def call(

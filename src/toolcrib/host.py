@@ -31,6 +31,7 @@ __all__ = [
     "SamplingRequest",
     "abilities_of",
     "accepted",
+    "checked",
 ]
 
 
@@ -150,6 +151,16 @@ _CONTRACTS: Final[tuple[tuple[Ability, type], ...]] = (
     ("sample", Samples),
     ("roots", HasRoots),
 )
+
+
+def checked(host: Host | None) -> Host | None:
+    """`host`. Raises `InvalidDefinition` for one that cannot be asked anything: a misspelled method
+    would be found out by nobody."""
+    if host is not None and not abilities_of(host):
+        raise InvalidDefinition(
+            f"the host {host!r} can be asked nothing: give it elicit, sample or roots"
+        )
+    return host
 
 
 def abilities_of(host: object) -> frozenset[Ability]:

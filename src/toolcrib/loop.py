@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from toolcrib.content import ToolCall, ToolResult
 from toolcrib.definition import ToolDefinition
 from toolcrib.errors import ToolcribError
 from toolcrib.providers.history import Answers, Assistant, Message, User
 from toolcrib.session import Session
+from toolcrib.tool import ProgressHandler
 from toolcrib.turn import Approve, Round
 
 __all__ = [
@@ -120,15 +121,18 @@ async def run(
     recovery: Recovery = NO_RECOVERY,
     on_event: Callable[[Event], None] = _nobody,
     approve: Approve | None = None,
+    on_progress: ProgressHandler | None = None,
 ) -> Assistant:
     """One user turn: appends to `messages` until a response calls nothing, and returns that one.
 
     `messages` ends with what the user said, and only ever grows by whole steps, so it can be sent
-    again whatever happens. `approve` is asked before calls run (`Round.execute`). Raises
+    again whatever happens. `approve` is asked before calls run, `on_progress` told how far
+    they are (`Round.execute`). Raises
     `ToolLimitError` when the turn's limits are exceeded, `UndefinedTool` for a call that its round
     did not send (after `recovery`, if any), `InvalidProviderResponse`, and whatever the model or
     `approve` raises.
     """
+    running = _Running(approve, on_progress)
     feedback: list[Message] = []
     recovered = number = 0
     async with session.turn() as turn:
@@ -150,7 +154,7 @@ async def run(
                 round.accept()
                 messages.append(said)
                 return said
-            await _step(round, said, messages, on_event, approve)
+            await _step(round, said, messages, on_event, running)
 
 
 def _offender(round: Round, said: Assistant) -> ToolCall | None:
@@ -161,19 +165,27 @@ def _offender(round: Round, said: Assistant) -> ToolCall | None:
     return next((call for call in said.calls if call.name not in names), None)
 
 
+class _Running(NamedTuple):
+    """What calls are run with."""
+
+    approve: Approve | None
+    on_progress: ProgressHandler | None
+
+
 async def _step(
     round: Round,
     said: Assistant,
     messages: list[Message],
     on_event: Callable[[Event], None],
-    approve: Approve | None,
+    running: _Running,
 ) -> None:
     on_event(CallsMade(said.calls))
-    results = tuple(await round.execute(said.calls, approve=approve))
+    approve, on_progress = running
+    results = await round.execute(said.calls, approve=approve, on_progress=on_progress)
     if round.turn.closed:
         raise ToolLimitError(results[0].text)
-    messages += [said, Answers(results)]
-    on_event(ResultsCame(results))
+    messages += [said, Answers(tuple(results))]
+    on_event(ResultsCame(tuple(results)))
 
 
 def _feedback(round: Round, call: ToolCall) -> str:

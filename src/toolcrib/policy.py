@@ -5,10 +5,10 @@ A record only says; `discovery` shows by it, `executor` and `middleware` act on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from toolcrib.errors import InvalidDefinition
 from toolcrib.principal import Principal
@@ -31,7 +31,7 @@ class Policy:
     `idempotent`: a call whose answer was lost may be sent once more (what a server claims of itself
     is never enough for that).
 
-    Raises `InvalidDefinition` for an unknown exposure or a negative timeout.
+    Raises `InvalidDefinition` for what is none of these.
     """
 
     exposure: Exposure | None = None
@@ -44,8 +44,11 @@ class Policy:
             raise InvalidDefinition(
                 f"unknown exposure {self.exposure!r}: use one of {', '.join(EXPOSURES)}"
             )
-        if self.timeout is not None and not self.timeout >= 0:
+        if self.timeout is not None and not _is_seconds(self.timeout):
             raise InvalidDefinition(f"timeout {self.timeout!r} is not a number of seconds ≥ 0")
+        if isinstance(self.scopes, str):
+            raise InvalidDefinition(f"scopes are a set of texts, not one text: {self.scopes!r}")
+        object.__setattr__(self, "scopes", frozenset(self.scopes))
 
     def over(self, other: Policy) -> Policy:
         """This record where it says something, `other` where it does not."""
@@ -74,9 +77,8 @@ class Policies:
         self, records: Mapping[str, Policy] | None = None, *, default: Policy = NO_POLICY
     ) -> None:
         records = records or {}
-        for name in records:
-            if not name.strip():
-                raise InvalidDefinition("a policy record needs a tool name or pattern: it is blank")
+        if wrong := _fault(records):
+            raise InvalidDefinition(wrong)
         self._exact = {n: p for n, p in records.items() if not _is_pattern(n)}
         self._patterns = [(n, p) for n, p in records.items() if _is_pattern(n)]
         self._default = default
@@ -88,6 +90,30 @@ class Policies:
             if fnmatchcase(name, pattern):
                 found = found.over(policy)
         return found.over(own).over(self._default)
+
+    def idle(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The names and patterns about none of these tools. No fault: tools come and go."""
+        known = set(names)
+        exact = [name for name in self._exact if name not in known]
+        patterns = [p for p, _ in self._patterns if not any(fnmatchcase(n, p) for n in known)]
+        return (*exact, *patterns)
+
+
+def _is_seconds(value: object) -> bool:
+    """Not a text such as "30s", which a deployment file takes."""
+    return isinstance(value, int | float) and value >= 0
+
+
+def _fault(records: object) -> str:
+    """What is wrong with the records as a whole; empty when nothing is."""
+    if not isinstance(records, Mapping):
+        return f"policies are records by tool name or pattern, not {records!r}"
+    for name, record in cast("Mapping[str, object]", records).items():
+        if not name.strip():
+            return "a policy record needs a tool name or pattern: it is blank"
+        if not isinstance(record, Policy):
+            return f"the policy of {name!r} is a Policy, not {record!r}"
+    return ""
 
 
 def _is_pattern(name: str) -> bool:

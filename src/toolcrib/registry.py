@@ -61,6 +61,11 @@ class Registry:
         """The current revision. Reading it never waits."""
         return self._catalog
 
+    @property
+    def policies(self) -> Policies:
+        """The records in force."""
+        return self._policies
+
     def govern(self, policies: Policies) -> None:
         """Puts `policies` in force, for the tools already here too. Raises `Conflict` if others
         were put in force before: two assemblies do not share one registry."""

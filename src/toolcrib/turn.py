@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Protocol, TypeAlias
 
@@ -20,6 +21,7 @@ from toolcrib.discovery.search_tool import Found, found_result
 from toolcrib.executor import Executor
 from toolcrib.limits import ToolLimits
 from toolcrib.report import RoundReport, Sent, Used, report_of
+from toolcrib.tool import ProgressHandler
 
 __all__ = ["Approve", "Conversation", "Round", "Turn", "Verdict"]
 
@@ -42,7 +44,13 @@ class Conversation(Protocol):
 
     def settled(self, found: Found) -> Found: ...
 
-    async def execute(self, call: ToolCall, *, catalog: Catalog | None = None) -> ToolResult: ...
+    async def execute(
+        self,
+        call: ToolCall,
+        *,
+        catalog: Catalog | None = None,
+        on_progress: ProgressHandler | None = None,
+    ) -> ToolResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +184,19 @@ class Round:
         return verdict
 
     async def execute(
-        self, calls: Sequence[ToolCall], *, approve: Approve | None = None
+        self,
+        calls: Sequence[ToolCall],
+        *,
+        approve: Approve | None = None,
+        on_progress: ProgressHandler | None = None,
     ) -> list[ToolResult]:
         """The result of every call, in their order; accepts the response first if `accept` did not.
 
         If one names a tool that was not sent, none runs. Over a limit of the turn every call is
         `limited` and the turn is closed. Then `approve` is asked for every call before any runs:
-        one it refuses is `denied`, what it raises passes through and none runs. What a search
-        promises is settled when all have ended.
+        one it refuses is `denied`, what it raises passes through and none runs. `on_progress` is
+        told how far each call is (`Progress.call_id` says which), in the thread that reports. What
+        a search promises is settled when all have ended.
         """
         session, executor = self.turn.session, self.turn.session.executor
         calls = tuple(calls)  # what was asked for is what runs, whatever becomes of the list
@@ -199,7 +212,8 @@ class Round:
         barred = await self._barred(calls, approve)
         refused = {at: executor.refuse(calls[at], *why) for at, why in barred.items()}
         allowed = [call for at, call in enumerate(calls) if at not in refused]
-        ran = iter(await run_batch(allowed, self._run, self.turn.limits.parallel))
+        run = partial(session.execute, catalog=self.catalog, on_progress=on_progress)
+        ran = iter(await run_batch(allowed, run, self.turn.limits.parallel))
         return [
             refused[at] if at in refused else _settled(session, next(ran))
             for at in range(len(calls))
@@ -218,9 +232,6 @@ class Round:
             elif approve is not None and (why := await approve(call, sent[call.name])).strip():
                 barred[at] = "denied", why
         return barred
-
-    async def _run(self, call: ToolCall) -> ToolResult:
-        return await self.turn.session.execute(call, catalog=self.catalog)
 
     def __repr__(self) -> str:
         return f"<Round of {len(self.names)} tools, {self.bytes} bytes>"

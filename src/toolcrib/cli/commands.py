@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,6 +39,8 @@ async def list_tools(file: Path, name: str | None, json: bool) -> Exit:
     async with _opened(file, name) as assembly:
         show = render.catalog_json if json else render.catalog_table
         show(assembly.catalog)
+        for record in assembly.registry.policies.idle(entry.name for entry in assembly.catalog):
+            print(f"the policy of {record!r} is about none of these tools", file=sys.stderr)
     return Exit.OK
 
 

@@ -103,7 +103,8 @@ class Deployment:
 
 class Built:
     """What was made of one deployment. `async with` opens its assembly and gives it; leaving closes
-    everything in the reverse order it was made."""
+    everything in the reverse order it was made. `made` are the resources by name, sources among
+    them: `built.made["servers"].subscribe(…)`; `built.assembly.host = …` before it is opened."""
 
     def __init__(self, deployment: Deployment, target: str) -> None:
         self.deployment = deployment

@@ -1,4 +1,4 @@
-"""MCP servers as a self-healing source (extra `mcp`).
+"""MCP servers as a self-healing source (extra `mcp`); docs/mcp.md is for who uses it.
 
 Reading order: server, settings, overrides, servers (what is declared) · declare (the short way) ·
 source, member (join the rest to a registry) · keep, breaker, watch, changes, standing, health

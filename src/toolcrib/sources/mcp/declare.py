@@ -38,10 +38,11 @@ def stdio(
 ) -> McpSource:
     """A source of one MCP server that is started as `command args…` and spoken to over its pipes.
 
-    `include`, `exclude`, `rename` and `descriptions` are those of `Overrides`, `bounds` the times
-    and numbers of this server, `settings` those of `McpSource`. `${env:X}` in `args` and `env` is
-    expanded here, once. Raises `InvalidDefinition`, and `ConfigurationError` for a variable that is
-    not set.
+    `include`, `exclude`, `rename` and `descriptions` are those of `Overrides`; `bounds` are the
+    times and numbers of this server (`bounds=ServerSettings(call_timeout=60.0)`); further keywords
+    are those of `McpSource`, such as `first_backoff`. The rest is as in `McpServer`, with
+    `${env:X}` in `args` and `env` expanded here, once. Raises `InvalidDefinition`, and
+    `ConfigurationError` for a variable that is not set.
     """
     server = McpServer(
         name,

@@ -44,6 +44,12 @@ __all__ = [
 
 
 CLOSED: Final = "it closed the connection"
+ADVICE: Final = {
+    401: ": it wants a credential, or another one: see its headers or auth",
+    403: ": its credential is not enough: see its headers or auth",
+    404: ": is this its Streamable HTTP address? (SSE is not spoken)",
+    405: ": is this its Streamable HTTP address? (SSE is not spoken)",
+}
 NO_ANSWER: Final = "it took the request and gave no answer"
 
 
@@ -157,12 +163,8 @@ def words(error: BaseException, status: int = 0) -> str:
         return CLOSED
     if isinstance(error, ValidationError):
         return "it answered with what the protocol does not allow"
-    if isinstance(error, MCPError) and status in (404, 405):
-        return (
-            f"it answered HTTP {status}: is this its Streamable HTTP address? (SSE is not spoken)"
-        )
     if isinstance(error, MCPError) and status >= 300:
-        return f"it answered HTTP {status}"
+        return f"it answered HTTP {status}{ADVICE.get(status, '')}"
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return CLOSED
     if isinstance(error, MCPError):

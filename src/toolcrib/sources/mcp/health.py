@@ -20,7 +20,12 @@ wrong, not tried again · closed."""
 @dataclass(frozen=True, slots=True)
 class Health:
     """How one server is. `since` is Unix time, `reason` why it is not ready; `era` is the protocol
-    version last negotiated; `stderr` the tail of what its process last said."""
+    version last negotiated; `stderr` the tail of what its process last said.
+
+    `state`: connecting (no attempt has ended yet), ready, degraded (down, tried again soon), open
+    (it failed too often in a row: tried again after a long pause), given_up (its configuration is
+    wrong: not tried again), closed.
+    """
 
     name: str
     state: State = "connecting"

@@ -16,8 +16,17 @@ from toolcrib.testing.fault_server.acts import (
     Wait,
 )
 from toolcrib.testing.fault_server.faults import fault
+from toolcrib.testing.fault_server.values import CODE, COUNT, SECONDS, VERSION, one_of
 
-__all__ = ["answers"]
+__all__ = ["NOISE", "answers", "noise"]
+
+NOISE = one_of("bytes", "text")
+
+
+def noise(first: str, kind: str) -> bytes:
+    """Lines that are no messages; `bytes` ends with one that is no UTF-8."""
+    text = f"{first}\n\n{{not json}}\n[1, 2\n".encode()
+    return text + b"\xff\xfe\n" if kind == "bytes" else text
 
 
 def answers(act: object, asked: Asked) -> bool:
@@ -50,7 +59,7 @@ def crash_midway(asked: Asked, acts: Acts, value: str) -> Acts:
         yield act
 
 
-@fault(value="0")
+@fault(takes=SECONDS, value="0")
 def crash_after(asked: Asked, acts: Acts, value: str) -> Acts:
     """Answers, and dies SECONDS later."""
     yield from acts
@@ -66,14 +75,14 @@ def hang(asked: Asked, acts: Acts, value: str) -> Acts:
             yield act
 
 
-@fault(value="1")
+@fault(takes=SECONDS, value="1")
 def late(asked: Asked, acts: Acts, value: str) -> Acts:
     """Answers SECONDS later; other messages are answered meanwhile."""
     yield Wait(float(value))
     yield from acts
 
 
-@fault(value="1")
+@fault(takes=SECONDS, value="1")
 def busy(asked: Asked, acts: Acts, value: str) -> Acts:
     """Answers SECONDS later; over stdio nothing else is answered meanwhile."""
     yield Block(float(value))
@@ -87,22 +96,24 @@ def hang_up(asked: Asked, acts: Acts, value: str) -> Acts:
         yield HangUp() if answers(act, asked) else act
 
 
-@fault()
+@fault(takes=NOISE, value="bytes")
 def garbage(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Writes what is no message first: lines to stdout, an event over HTTP."""
-    yield Raw(b"Welcome!\n\n{not json}\n[1, 2\n\xff\xfe\n")
+    """Writes what is no message first, lines to stdout or an event over HTTP: `text` that is no
+    JSON, or that and `bytes` that are no UTF-8."""
+    yield Raw(noise("Welcome!", value))
     yield from acts
 
 
 @fault()
 def unreadable(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers with a text that is no Unicode."""
+    """Does nothing, and answers with a text that is no Unicode."""
     yield _told(asked, {"result": {"content": [{"type": "text", "text": "\ud800"}]}})
 
 
-@fault(value="other")
+@fault(takes=one_of("other", "text", "null", "none"), value="other")
 def wrong_id(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers under another id: `other`, `text` (the number as text), `null` or `none`."""
+    """Does what is asked, and answers under an `other` id, under its own as `text`, under `null`,
+    or under `none` at all."""
     for act in acts:
         if not (isinstance(act, Say) and answers(act, asked)):
             yield act
@@ -114,7 +125,7 @@ def wrong_id(asked: Asked, acts: Acts, value: str) -> Acts:
 
 @fault()
 def twice(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers twice; over HTTP in one event stream."""
+    """Does what is asked once, and answers twice; over HTTP in one event stream."""
     yield Raw(b"")
     for act in acts:
         yield act
@@ -122,16 +133,16 @@ def twice(asked: Asked, acts: Acts, value: str) -> Acts:
             yield act
 
 
-@fault(value="-32603")
+@fault(takes=CODE, value="-32603")
 def error(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers with the JSON-RPC error CODE, in words that mean nothing."""
+    """Does nothing, and answers with the JSON-RPC error CODE, in words that mean nothing."""
     words = "unauthorized forbidden invalid request: misbehaving on demand"
     yield _told(asked, {"error": {"code": int(value), "message": words}})
 
 
-@fault(value="5000000")
+@fault(takes=COUNT, value="5000000")
 def oversized(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers with a text of N characters."""
+    """Does what is asked, and answers with a text of N characters."""
     for act in acts:
         if isinstance(act, Say) and answers(act, asked) and "result" in act.message:
             result = {**act.message["result"], "content": [_text("x" * int(value))]}
@@ -141,11 +152,12 @@ def oversized(asked: Asked, acts: Acts, value: str) -> Acts:
 
 @fault()
 def input_required(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Wants to ask a person first (protocol 2026-07-28)."""
+    """Does nothing, and answers that it has to ask first, but asks nothing (protocol
+    2026-07-28)."""
     yield _told(asked, {"result": {"resultType": "input_required", "inputRequests": {}}})
 
 
-@fault(value="1000")
+@fault(takes=COUNT, value="1000")
 def storm(asked: Asked, acts: Acts, value: str) -> Acts:
     """Says N times that its list of tools changed, after the answer."""
     yield from acts
@@ -153,14 +165,14 @@ def storm(asked: Asked, acts: Acts, value: str) -> Acts:
         yield Tell("notifications/tools/list_changed")
 
 
-@fault(method="initialize", value="1999-01-01")
+@fault(method="initialize", takes=VERSION, value="1999-01-01")
 def version(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers `initialize` with the protocol VERSION."""
+    """Speaks only the protocol VERSION; in the modern era, write `@server/discover`."""
+    said = {"server/discover": {"supportedVersions": [value]}}
     for act in acts:
         if isinstance(act, Say) and "result" in act.message:
-            act = Say(
-                {**act.message, "result": {**act.message["result"], "protocolVersion": value}}
-            )
+            result = act.message["result"] | said.get(asked.method, {"protocolVersion": value})
+            act = Say({**act.message, "result": result})
         yield act
 
 

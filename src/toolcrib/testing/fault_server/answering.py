@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -24,7 +23,7 @@ from toolcrib.testing.fault_server.acts import (
     Tell,
     Wait,
 )
-from toolcrib.testing.fault_server.protocol import SUBSCRIPTION, wire
+from toolcrib.testing.fault_server.protocol import SUBSCRIPTION, NoMessage, read, wire
 from toolcrib.testing.fault_server.sessions import Sessions
 from toolcrib.testing.fault_server.streams import Stream, event, hung_up
 
@@ -32,6 +31,7 @@ __all__ = ["Handler"]
 
 JSON = "application/json"
 SESSION = "Mcp-Session-Id"
+VERSION = "MCP-Protocol-Version"
 NO_METHOD = -32601
 
 
@@ -46,9 +46,12 @@ class Handler(BaseHTTPRequestHandler):
     _begun = _events = False
 
     def do_POST(self) -> None:
-        self._begun = self._events = False
+        self._begun, self._events, self._asked = False, False, {}
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._asked = json.loads(body)
+        try:
+            self._asked = read(body)
+        except NoMessage as error:
+            return self._json(400, self.sessions.server.not_understood(error, **self._seen))
         self._session = self.headers.get(SESSION, "")
         if (refused := self._refusal()) and not self._is_first:
             self._note(self._asked.get("method"), refused=refused)
@@ -100,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
     @property
     def _seen(self) -> dict[str, Any]:
         """The headers that a test may ask for."""
-        noted = {"session": SESSION, "authorization": "Authorization"}
+        noted = {"session": SESSION, "authorization": "Authorization", "version": VERSION}
         return {key: self.headers.get(header) for key, header in noted.items()}
 
     def _do(self, acts: Acts) -> None:

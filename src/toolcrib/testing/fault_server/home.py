@@ -1,7 +1,7 @@
 """The files through which a server and whoever tests with it know of each other.
 
     faults    the faults in force, one a line; read before each message, so that they change at once
-    ledger    what the tool `act` did, one key a line
+    ledger    what the tool `act` did, one key a line, as a JSON text
     journal   every start and every message that came, one JSON object a line
 
 They outlive the process: a fault that is used up stays so after a restart. Without a directory the
@@ -33,13 +33,13 @@ class Home:
         self._lock = threading.Lock()
 
     def act(self, key: str) -> None:
-        self._append("ledger", key)
+        self._append("ledger", json.dumps(key))
 
     def note(self, **what: Any) -> None:
         self._append("journal", json.dumps({"pid": os.getpid(), **what}))
 
     def ledger(self) -> list[str]:
-        return self._lines("ledger")
+        return [json.loads(line) for line in self._lines("ledger")]
 
     def journal(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self._lines("journal")]
@@ -86,7 +86,7 @@ class Home:
                 self._in_memory = lines
                 return
             new = self._path("faults.new")
-            with open(new, "w") as file:
+            with open(new, "w", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
             os.replace(new, self._path("faults"))
 
@@ -104,16 +104,22 @@ class Home:
                 yield
 
     def _lines(self, name: str) -> list[str]:
+        """The whole lines; one that is being written is not there yet."""
         try:
-            with open(self._path(name)) as file:
-                return file.read().splitlines()
+            with open(self._path(name), encoding="utf-8") as file:
+                return file.read().split("\n")[:-1]
         except FileNotFoundError:
             return []
 
     def _append(self, name: str, line: str) -> None:
-        if self._directory:
-            with open(self._path(name), "a") as file:
-                file.write(line + "\n")
+        """In one piece: several threads and processes append."""
+        if not self._directory:
+            return
+        file = os.open(self._path(name), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, f"{line}\n".encode())
+        finally:
+            os.close(file)
 
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)

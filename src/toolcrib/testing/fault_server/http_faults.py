@@ -5,28 +5,30 @@ from __future__ import annotations
 from toolcrib.testing.fault_server.acts import Acts, Asked, Forget, HangUp, Raw, Refuse, Resume, Say
 from toolcrib.testing.fault_server.answer_faults import answers
 from toolcrib.testing.fault_server.faults import fault
+from toolcrib.testing.fault_server.values import COUNT, STATUS, one_of
 
 __all__: list[str] = []
 
 SAID = {
-    "400": (400, 0),
     "404": (404, 0),
+    "400": (400, 0),
     "503": (503, 0),
     "-32600": (404, -32600),
     "200": (200, -32600),
 }
 
 
-@fault(value="401", only="http")
+@fault(takes=STATUS, value="401", only="http")
 def refuse(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Answers with HTTP STATUS and an empty body: no JSON-RPC, no id. Nothing is done."""
+    """Does nothing, and answers with HTTP STATUS and an empty body: no JSON-RPC, no id."""
     yield Refuse(int(value))
 
 
-@fault(value="404", only="http")
+@fault(takes=one_of(*SAID), value="404", only="http")
 def forget_session(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Forgets every session, and says so: `404`, `400`, `503` without a body, `-32600` (in a body,
-    with 404), `200` (likewise, with 200)."""
+    """Does nothing, forgets every session, and says so: with an empty `404`, `400` or `503`, with
+    the error `-32600` in the body of a 404, or with that error in a `200`. The modern era has no
+    sessions: there it is one refusal."""
     yield Forget(*SAID[value])
 
 
@@ -41,10 +43,10 @@ def empty_stream(asked: Asked, acts: Acts, value: str) -> Acts:
             yield act
 
 
-@fault(value="1", only="http")
+@fault(takes=COUNT, value="1", only="http")
 def resume(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Gives the answer's stream an event id and breaks it off; so do N resumptions. The next
-    brings the answer (until protocol 2025-11-25)."""
+    """Does what is asked, gives the answer's stream an event id and breaks it off; so do N
+    resumptions, the next brings the answer. The modern era cannot resume."""
     for act in acts:
         if isinstance(act, Say) and answers(act, asked):
             yield Resume(act.message, int(value))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from toolcrib.testing.fault_server.acts import Acts, Asked, Message, Say
 from toolcrib.testing.fault_server.faults import fault
+from toolcrib.testing.fault_server.values import NAME, Takes, one_of
 
 __all__: list[str] = []
 
 LIST = "tools/list"
 ANY = {"type": "object"}
 EVIL = "^(a+)+$"
+SIZE = Takes("N", "a whole number > 0", re.compile(r"[1-9][0-9]{0,8}").fullmatch)
 
 
 def _changed(acts: Acts, change: Callable[[Message], Message]) -> Acts:
@@ -24,19 +27,30 @@ def _changed(acts: Acts, change: Callable[[Message], Message]) -> Acts:
 
 
 def _with_tools(acts: Acts, change: Callable[[list[Any]], list[Any]]) -> Acts:
-    return _changed(acts, lambda result: {**result, "tools": change(result["tools"])})
+    """`acts` with each list of tools changed; a fault may be asked for with any message."""
+
+    def with_tools(result: Message) -> Message:
+        return {**result, "tools": change(result["tools"])} if "tools" in result else result
+
+    return _changed(acts, with_tools)
 
 
 @fault(method=LIST)
 def duplicates(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Lists each tool a second time in other words, and entries without a name or of no sense."""
-    sense = [None, 7, {}, {"name": ""}, {"name": 3}]
+    """Lists each tool a second time, in other words."""
     return _with_tools(
-        acts, lambda tools: [*tools, *sense, *({**t, "description": "second"} for t in tools)]
+        acts, lambda tools: [*tools, *({**t, "description": "second"} for t in tools)]
     )
 
 
-@fault(method=LIST, value="same")
+@fault(method=LIST)
+def senseless(asked: Asked, acts: Acts, value: str) -> Acts:
+    """Lists entries that are no tools: null, a number, some without a name."""
+    entries = [None, 7, {}, {"name": ""}, {"name": 3}]
+    return _with_tools(acts, lambda tools: [*tools, *entries])
+
+
+@fault(method=LIST, takes=one_of("same", "empty", "pair", "distinct"), value="same")
 def endless(asked: Asked, acts: Acts, value: str) -> Acts:
     """A list that never ends, by its cursors: `same`, `empty`, `pair` (A, B, A, B), `distinct`."""
     cursor = asked.params.get("cursor")
@@ -46,13 +60,15 @@ def endless(asked: Asked, acts: Acts, value: str) -> Acts:
     return _changed(acts, lambda result: {**result, "nextCursor": following[value]})
 
 
-@fault(method=LIST, value="10")
+@fault(method=LIST, takes=SIZE, value="10")
 def pages(asked: Asked, acts: Acts, value: str) -> Acts:
     """Lists 45 more tools, in pages of N, with cursors that mean nothing to anybody else."""
     cursor, size = asked.params.get("cursor") or "ÄÖ==0", int(value)
     at = int(cursor.removeprefix("ÄÖ=="))
 
     def page(result: Message) -> Message:
+        if "tools" not in result:
+            return result
         tools = result["tools"] + [_tool(f"t{number}") for number in range(45)]
         more = {"nextCursor": f"ÄÖ=={at + size}"} if at + size < len(tools) else {}
         return {**result, "tools": tools[at : at + size], **more}
@@ -60,13 +76,13 @@ def pages(asked: Asked, acts: Acts, value: str) -> Acts:
     return _changed(acts, page)
 
 
-@fault(method=LIST, value="beta")
+@fault(method=LIST, takes=NAME, value="beta")
 def extra_tool(asked: Asked, acts: Acts, value: str) -> Acts:
     """Lists one more tool, NAME."""
     return _with_tools(acts, lambda tools: [*tools, _tool(value)])
 
 
-@fault(method=LIST, value="echo")
+@fault(method=LIST, takes=NAME, value="echo")
 def lost_tool(asked: Asked, acts: Acts, value: str) -> Acts:
     """No longer lists the tool NAME."""
     return _with_tools(acts, lambda tools: [tool for tool in tools if tool["name"] != value])
@@ -84,12 +100,17 @@ def changed_definition(asked: Asked, acts: Acts, value: str) -> Acts:
     return _with_tools(acts, change)
 
 
-@fault(method=LIST)
+@fault(method=LIST, takes=one_of("both", "bad", "loose"), value="both")
 def bad_schema(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Lists `bad`, whose input schema is none, and `loose`, which has no input schema."""
+    """Lists `bad`, whose input schema no validator takes, `loose`, whose input schema is the number
+    5, or `both`."""
     schema = {"type": "object", "properties": {"a": {"type": "no such type"}}}
-    bad = [{"name": "bad", "inputSchema": schema}, {"name": "loose", "inputSchema": 5}]
-    return _with_tools(acts, lambda tools: [*tools, *bad])
+    listed: list[Message] = [
+        {"name": "bad", "inputSchema": schema},
+        {"name": "loose", "inputSchema": 5},
+    ]
+    chosen = [tool for tool in listed if value in ("both", tool["name"])]
+    return _with_tools(acts, lambda tools: [*tools, *chosen])
 
 
 @fault(method=LIST)

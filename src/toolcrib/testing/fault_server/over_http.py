@@ -1,7 +1,7 @@
 """The server as Streamable HTTP: sessions and a GET stream (legacy), POST alone (2026-07-28).
 
-A process of its own accepts the port and starts the server in a child, anew whenever it ends, as a
-service manager would. Both end with their standard input.
+A process of its own holds the port and starts the server in a child, anew whenever it ends, as a
+service manager would. The child ends with its parent, however that ends.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import threading
 import time
+from contextlib import suppress
 from http.server import ThreadingHTTPServer
 
 from toolcrib.testing.fault_server.answering import Handler
@@ -29,18 +31,21 @@ def serve(server: Server, port: int, leashed: bool) -> None:
     each start. `leashed`: ends with its standard input."""
     listening = socket.create_server(("127.0.0.1", port), backlog=128)
     _say(url=f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
-    while True:
-        if (child := os.fork()) == 0:
-            _serve(server, listening, leashed)
-        os.waitpid(child, 0)
-        if leashed and _is_cut():
-            return
-        time.sleep(AGAIN)
+    alive, held = os.pipe()
+    with suppress(KeyboardInterrupt):
+        while True:
+            if (child := os.fork()) == 0:
+                os.close(held)
+                _serve(server, listening, [alive, 0] if leashed else [alive])
+            os.waitpid(child, 0)
+            if leashed and _is_cut():
+                return
+            time.sleep(AGAIN)
 
 
-def _serve(server: Server, listening: socket.socket, leashed: bool) -> None:
-    if leashed:
-        threading.Thread(target=_end_with_input, daemon=True).start()
+def _serve(server: Server, listening: socket.socket, leashes: list[int]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the parent ends, and this with it
+    threading.Thread(target=_end_with_any, args=(leashes,), daemon=True).start()
     acts = server.start()
     _say(pid=os.getpid())
     web = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
@@ -53,10 +58,12 @@ def _serve(server: Server, listening: socket.socket, leashed: bool) -> None:
     web.serve_forever()
 
 
-def _end_with_input() -> None:
-    while os.read(0, 4096):
-        pass
-    os._exit(0)
+def _end_with_any(leashes: list[int]) -> None:
+    """Ends this process once one of these is at its end."""
+    while True:
+        for ready in select.select(leashes, [], [])[0]:
+            if not os.read(ready, 4096):
+                os._exit(0)
 
 
 def _is_cut() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -23,7 +22,14 @@ from toolcrib.testing.fault_server.acts import (
     Tell,
     Wait,
 )
-from toolcrib.testing.fault_server.protocol import SUBSCRIPTION, Server, notification, wire
+from toolcrib.testing.fault_server.protocol import (
+    SUBSCRIPTION,
+    NoMessage,
+    Server,
+    notification,
+    read,
+    wire,
+)
 
 __all__ = ["serve"]
 
@@ -35,8 +41,8 @@ def serve(server: Server) -> None:
     buffer = b""
     while chunk := os.read(0, 1 << 20):
         *lines, buffer = (buffer + chunk).split(b"\n")
-        for line in lines:
-            pipes.do(server.answer(json.loads(line)))
+        for one in lines:
+            pipes.hear(one)
     while pipes.stays:
         time.sleep(60)
 
@@ -49,6 +55,15 @@ class _Pipes:
         self._subscriptions: list[Any] = []
         self._writing = threading.Lock()
         self.stays = False
+
+    def hear(self, data: bytes) -> None:
+        """One line of the client."""
+        try:
+            message = read(data)
+        except NoMessage as error:
+            self._write(line(self._server.not_understood(error)))
+        else:
+            self.do(self._server.answer(message))
 
     def do(self, acts: Acts) -> None:
         """In order; what comes after a wait is done while others are answered."""
@@ -81,12 +96,19 @@ class _Pipes:
             case Die(status):
                 os._exit(status)
             case HangUp():
-                os.close(1)
-                self.stays = True
+                self._hang_up()
             case Stay():
                 self.stays = True
             case _:
                 pass  # what only HTTP has
+
+    def _hang_up(self) -> None:
+        """The pipe is closed; its number is not left to the next file that is opened."""
+        with self._writing:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.close(nowhere)
+        self.stays = True
 
     def _tell(self, method: str) -> None:
         of: list[Any] = self._subscriptions if self._server.modern else [None]

@@ -7,26 +7,28 @@ import signal
 import sys
 
 from toolcrib.testing.fault_server.acts import Acts, Asked, Block, Raw, Stay
+from toolcrib.testing.fault_server.answer_faults import NOISE, noise
 from toolcrib.testing.fault_server.faults import fault
+from toolcrib.testing.fault_server.values import COUNT, SECONDS, one_of
 
 __all__: list[str] = []
 
 
-@fault(method="start", value="1")
+@fault(method="start", takes=SECONDS, value="1")
 def slow_start(asked: Asked, acts: Acts, value: str) -> Acts:
     """Does nothing for its first SECONDS."""
     yield from acts
     yield Block(float(value))
 
 
-@fault(method="start", only="stdio")
+@fault(method="start", takes=NOISE, value="bytes", only="stdio")
 def banner(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Writes a banner to stdout first."""
+    """Writes a banner to stdout before anything else: like `garbage`, `text` or `bytes` too."""
     yield from acts
-    yield Raw(b"Welcome to the fault server!\n\n{not json}\n[1, 2\n\xff\xfe\n")
+    yield Raw(noise("Welcome to the fault server!", value))
 
 
-@fault(method="start", value="1000000")
+@fault(method="start", takes=COUNT, value="1000000")
 def stderr_flood(asked: Asked, acts: Acts, value: str) -> Acts:
     """Writes N bytes to stderr."""
     yield from acts
@@ -44,14 +46,17 @@ def stubborn(asked: Asked, acts: Acts, value: str) -> Acts:
     yield Stay()
 
 
-@fault(method="start", value="same", only="stdio")
+@fault(method="start", takes=one_of("same", "setsid"), value="same", only="stdio")
 def child(asked: Asked, acts: Acts, value: str) -> Acts:
-    """Starts a sleeping child that inherits its pipes; `setsid`: in a session of its own."""
+    """Starts a child that inherits its pipes and sleeps a minute, in the `same` session or after
+    `setsid`."""
     yield from acts
     if os.fork() == 0:
         if value == "setsid":
             os.setsid()
-        os.execv("/bin/sleep", ["sleep", "60"])
+        # Its command line names the server's home too: whoever counts what is left finds it.
+        code = "import time; time.sleep(60)"
+        os.execv(sys.executable, [sys.executable, "-S", "-I", "-c", code, *sys.argv[1:]])
 
 
 @fault()
@@ -59,5 +64,6 @@ def steals_stdin(asked: Asked, acts: Acts, value: str) -> Acts:
     """Has a child read the standard input during the call: over stdio, the client's messages."""
     import subprocess
 
-    subprocess.run([sys.executable, "-S", "-I", "-c", "input()"], check=False, timeout=60)
+    reader = [sys.executable, "-S", "-I", "-c", "input()", *sys.argv[1:]]
+    subprocess.run(reader, check=False, timeout=60)
     yield from acts

@@ -1,19 +1,20 @@
 """The protocol, both eras: a message of the client in, acts out. Knows no transport.
 
-It is lenient: what a client must send with a request in 2026-07-28 is not insisted upon.
+It is lenient: what a client must send with a request in 2026-07-28 is not insisted upon, and what
+is no message is answered with an error and noted.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, cast
 
 from toolcrib.testing.fault_server.acts import Acts, Asked, Listen, Message, Say
 from toolcrib.testing.fault_server.home import Home
 from toolcrib.testing.fault_server.table import through
 from toolcrib.testing.fault_server.tools import TOOLS, Call, call
 
-__all__ = ["ERAS", "SUBSCRIPTION", "Server", "notification", "wire"]
+__all__ = ["ERAS", "SUBSCRIPTION", "NoMessage", "Server", "notification", "read", "wire"]
 
 ERAS: Final = ("legacy", "modern", "silent")
 """legacy: 2025-11-25 · modern: 2026-07-28 · silent: legacy, ignoring methods it does not know."""
@@ -39,12 +40,17 @@ class Server:
         asked = Asked("start", None, {})
         return through(self.home.faults(asked), asked, iter(()))
 
+    def not_understood(self, error: NoMessage, **seen: object) -> Message:
+        """Notes what came and was no message; what is answered."""
+        self.home.note(method="", sent=error.sent, **seen)
+        return {"jsonrpc": "2.0", "id": None, "error": {"code": error.code, "message": str(error)}}
+
     def answer(self, message: Message, **seen: object) -> Acts:
         """What it does about one message; `seen` is noted with it."""
         method = message.get("method")
         if not isinstance(method, str):
             return iter(())  # an answer of the client, to a question never asked
-        asked = Asked(method, message.get("id"), message.get("params") or {})
+        asked = Asked(method, message.get("id"), _object(message.get("params")))
         self.home.note(method=method, id=asked.id, params=asked.params, **seen)
         return through(self.home.faults(asked), asked, self._acts(asked))
 
@@ -61,7 +67,8 @@ class Server:
         return iter(()) if self.silent else iter([unknown(asked)])
 
     def _called(self, asked: Asked) -> Acts:
-        made = Call(asked.id, asked.params.get("arguments") or {}, self._meta(asked), self.home)
+        arguments = _object(asked.params.get("arguments"))
+        made = Call(asked.id, arguments, _object(asked.params.get("_meta")), self.home)
         for act in call(str(asked.params.get("name")), made):
             if isinstance(act, Say) and "result" in act.message:
                 act = said(asked, self._finished(act.message["result"]))
@@ -83,9 +90,6 @@ class Server:
     def _finished(self, result: Message) -> Message:
         return {"resultType": "complete", **result} if self.modern else result
 
-    def _meta(self, asked: Asked) -> Message:
-        return asked.params.get("_meta") or {}
-
 
 def said(asked: Asked, result: Message) -> Say:
     return Say({"jsonrpc": "2.0", "id": asked.id, "result": result})
@@ -104,6 +108,30 @@ def acknowledgement(asked: Asked) -> Message:
     }
     method = "notifications/subscriptions/acknowledged"
     return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+class NoMessage(ValueError):
+    """What a client sent is no JSON-RPC message."""
+
+    def __init__(self, sent: bytes, code: int, why: str) -> None:
+        super().__init__(why)
+        self.sent = sent[:1000].decode(errors="replace")
+        self.code = code
+
+
+def read(data: bytes) -> Message:
+    """The message in `data`. Raises `NoMessage`."""
+    try:
+        message = json.loads(data)
+    except ValueError:
+        raise NoMessage(data, -32700, "this is not JSON") from None
+    if not isinstance(message, dict):
+        raise NoMessage(data, -32600, "a message is a JSON object")
+    return cast("Message", message)
+
+
+def _object(value: object) -> Message:
+    return cast("Message", value) if isinstance(value, dict) else {}
 
 
 def wire(message: Message) -> bytes:

@@ -129,8 +129,12 @@ TOOLS: list[Message] = [
 
 
 def call(name: str, made: Call) -> Acts:
-    """What a call of the tool `name` does. One that it does not know, as some faults list them,
-    says its arguments."""
-    if name in _ALL:
-        return _ALL[name][0](made)
-    return iter([made.says(f"{name} {sorted(made.arguments)}")])
+    """What a call of the tool `name` does; arguments that do not fit are told. One that it does not
+    know, as some faults list them, says its arguments."""
+    if name not in _ALL:
+        yield made.says(f"{name} {sorted(made.arguments)}")
+        return
+    try:
+        yield from _ALL[name][0](made)
+    except (TypeError, ValueError) as error:
+        yield made.says(str(error), isError=True)
