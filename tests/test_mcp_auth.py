@@ -388,7 +388,16 @@ async def test_a_real_keyring_keeps_the_tokens_and_no_file_is_made(
     assert (await store.forget(KEY), await store.forget(KEY)) == (True, False)
 
 
-@pytest.mark.parametrize("backend", [SimpleNamespace(priority=0), None])
+class Plaintext(FakeKeyring):
+    """Of a package that keeps it in a file."""
+
+    __module__ = "keyrings.alt.file"
+
+
+IN_A_ROW = SimpleNamespace(priority=10, backends=[Plaintext(), FakeKeyring()])
+
+
+@pytest.mark.parametrize("backend", [SimpleNamespace(priority=0), None, Plaintext(), IN_A_ROW])
 def test_a_keyring_that_is_none_leaves_the_file(monkeypatch: pytest.MonkeyPatch, backend: Any):
     install(monkeypatch, backend)
     assert isinstance(default_store(), FileStore)

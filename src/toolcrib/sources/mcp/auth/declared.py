@@ -93,9 +93,9 @@ class AuthorizationCode:
 
     Without `client_id` the client is known by its `client_metadata_url`, or registers itself.
     `redirect_port` is where the browser comes back to on 127.0.0.1 (0: any free one). `person` is
-    who can be asked while a source runs; None: nobody, then a server that wants a login says so
-    and `toolcrib login` is for it. Tokens are kept in `store` (None: the keyring of the system
-    where there is one, else a file of the user's alone).
+    who can be asked while a source runs, for five minutes at most; None: nobody, then a server that
+    wants a login says so and `toolcrib login` is for it. Tokens are kept in `store` (None: the
+    keyring of the system where there is one, else a file of the user's alone).
     """
 
     client_id: str = ""

@@ -32,8 +32,9 @@ def usable_keyring() -> Keyring | None:
         backend: Any = package.get_keyring()
     except Exception:  # backends fail in ways of their own, a broken D-Bus for one
         return None
-    module = type(backend).__module__
-    if module.startswith(_NO_KEYRING) or getattr(backend, "priority", 0) <= 0:
+    # Several in a row (`keyring.backends.chainer`): the first keeps what is set.
+    keeps = next(iter(getattr(backend, "backends", ())), backend)
+    if type(keeps).__module__.startswith(_NO_KEYRING) or getattr(keeps, "priority", 0) <= 0:
         return None
     return cast("Keyring", backend)
 
