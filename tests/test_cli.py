@@ -83,6 +83,14 @@ def toolcrib(
     )
 
 
+def test_it_is_a_module_too(deployment: Path) -> None:
+    command = [sys.executable, "-m", "toolcrib", "call", str(deployment), "double", '{"number": 4}']
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "8\n")
+    command[-2:] = ["refuse"]
+    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 1
+
+
 def test_list_names_every_tool_with_source_exposure_and_bytes(deployment: Path) -> None:
     found = toolcrib("list", deployment)
     assert found.returncode == 0, found.stderr

@@ -61,15 +61,15 @@ async def test_guide_A_dynamic_injection() -> None:
 
 def test_guide_A_mcp_servers() -> None:
     text = (GUIDE / "mcp_servers.yaml").read_text()
-    built = loads(text, {"MCP_TOKEN": 'a"b\nadmin: true #'}).build("sim")
+    built = loads(text, {"MCP_TOKEN": 'a"b: true #'}).build("sim")
     source = built.resource
     assert isinstance(source, McpSource)
     filesystem, remote = source.servers
-    assert filesystem.env == {"TOKEN": 'a"b\nadmin: true #'}
+    assert filesystem.env == {"TOKEN": 'a"b: true #'}
     assert filesystem.args == ("-y", "@modelcontextprotocol/server-filesystem")
     assert (filesystem.prefix, filesystem.resources, filesystem.required) == ("fs", True, True)
     assert filesystem.liveness == 30.0
-    assert remote.headers == {"Authorization": 'Bearer a"b\nadmin: true #'}
+    assert remote.headers == {"Authorization": 'Bearer a"b: true #'}
     assert (remote.url, remote.http_timeout) == ("https://mcp.example.com/mcp", 30.0)
 
 

@@ -412,8 +412,9 @@ def test_CF04_any_value_arrives_unchanged_wherever_a_text_may_stand(value: str) 
     assert stdio.args == (value, value, f"<{value}>")
     assert stdio.env == {"A": value, "B": f"x{value}"}
     assert stdio.prefix == value
-    http = one_server(f"{{{HTTP}, headers: {{A: Bearer ${{env:X}}}}}}", environ)
-    assert http.headers == {"A": f"Bearer {value}"}
+    if is_sendable(value):
+        http = one_server(f"{{{HTTP}, headers: {{A: Bearer ${{env:X}}}}}}", environ)
+        assert http.headers == {"A": f"Bearer {value}"}
     found = assembly("{middlewares: {result_limit: {max: 9, marker: ${env:X}}}}", environ=environ)
     assert found.middlewares.result_limit.marker == value
 

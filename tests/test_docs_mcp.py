@@ -26,6 +26,8 @@ HERE = Path(__file__).parent
 PAGE = (HERE.parent / "docs" / "mcp.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 TOKEN = "a-token-of-tickets"
+PATIENCE = 6 * BOUND
+"""For programs that import the SDK and start servers which do."""
 
 
 def block(language: str, holding: str) -> str:
@@ -52,7 +54,7 @@ async def tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 async def played(text: str) -> None:
     """An example, as if it stood in an async function."""
     code = compile(text, "docs/mcp.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    async with asyncio.timeout(2 * BOUND):
+    async with asyncio.timeout(PATIENCE):
         await eval(code, {"__name__": "docs"})
 
 
@@ -63,7 +65,7 @@ def test_every_example_is_run_by_a_test_of_this_file() -> None:
 
 def commanded(*arguments: str) -> subprocess.CompletedProcess[str]:
     start = [sys.executable, "-c", "from toolcrib.cli import main; main()", *arguments]
-    return subprocess.run(start, capture_output=True, text=True, timeout=BOUND, check=False)
+    return subprocess.run(start, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 async def test_the_commands_work_on_the_file(tickets: FaultServer) -> None:
@@ -114,7 +116,7 @@ def test_the_fixture_works_in_a_suite_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "test_agent.py").write_text(block("python", "# test_agent.py"))
     start = [sys.executable, "-m", "pytest", "-q", "-o", "asyncio_mode=auto", "test_agent.py"]
     run = subprocess.run(
-        start, cwd=tmp_path, capture_output=True, text=True, timeout=3 * BOUND, check=False
+        start, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert "2 passed" in run.stdout, run.stdout
 
