@@ -536,7 +536,7 @@ def test_CF11_relative_paths_and_the_home_directory(tmp_path: Path) -> None:
     assert paths() == ("run", base)
     assert paths(command="./bin/run") == (f"{base}/bin/run", base)
     assert paths(command="~/bin/run", cwd="~") == ("/home/u/bin/run", "/home/u")
-    assert paths(command="/bin/run", cwd="../data/") == ("/bin/run", f"{base}/../data")
+    assert paths(command="/bin/run", cwd="../data/") == ("/bin/run", f"{base}/../data/")
 
 
 # -- envFile ------------------------------------------------------------------------------------

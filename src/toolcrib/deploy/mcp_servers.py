@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from toolcrib.deploy.decode import (
     Decoder,
@@ -23,6 +22,7 @@ from toolcrib.deploy.duration import parse_duration
 from toolcrib.deploy.mcp_auth import auth
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.scalars import (
+    address,
     choice,
     directory,
     duration,
@@ -92,19 +92,6 @@ def _keys(at: At) -> frozenset[str]:
     return frozenset(at.map_node().by_key)
 
 
-def _url(at: At) -> str:
-    """An address; never shown, it may hold a password or a key."""
-    found = name(at)
-    try:
-        parts = urlsplit(found)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        usable = False
-    if not usable:
-        at.reject("expected an http:// or https:// address")
-    return found
-
-
 def _positive(at: At) -> float:
     seconds = duration(at)
     if seconds <= 0:
@@ -171,7 +158,7 @@ _SERVER: dict[str, Decoder[Any] | Field] = {
     "args": list_of(text),
     "env": map_of(text),
     "cwd": directory,
-    "url": _url,
+    "url": address,
     "headers": map_of(text),
     "http_timeout": _positive,
     "prefix": text,

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from toolcrib.deploy.decode import Decoder
 from toolcrib.deploy.duration import parse_duration
 from toolcrib.deploy.places import At
 
 __all__ = [
+    "address",
     "choice",
     "directory",
     "duration",
     "flag",
     "integer",
+    "is_address",
     "lenient_flag",
     "name",
     "program",
@@ -99,6 +102,23 @@ def duration(at: At) -> float:
     if seconds is None:
         at.expected(what)
     return seconds
+
+
+def address(at: At) -> str:
+    """An http:// or https:// address; never shown, it may hold a password or a key."""
+    found = name(at)
+    if not is_address(found):
+        at.reject("expected an http:// or https:// address")
+    return found
+
+
+def is_address(text: str) -> bool:
+    """Whether `text` is an http:// or https:// address with a host in it."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 def directory(at: At) -> str:
