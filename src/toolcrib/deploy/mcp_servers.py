@@ -30,6 +30,7 @@ from toolcrib.deploy.scalars import (
     lenient_flag,
     name,
     program,
+    secret_texts,
     text,
 )
 from toolcrib.frozen import NOTHING
@@ -156,10 +157,10 @@ _SERVER: dict[str, Decoder[Any] | Field] = {
     "transport": required(choice("stdio", "http")),
     "command": program,
     "args": list_of(text),
-    "env": map_of(text),
+    "env": secret_texts,
     "cwd": directory,
     "url": address,
-    "headers": map_of(text),
+    "headers": secret_texts,
     "http_timeout": _positive,
     "prefix": text,
     "resources": lenient_flag,

@@ -13,7 +13,8 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from toolcrib.deploy.decode import Decoder
+from toolcrib.deploy.decode import Decoder, map_of
+from toolcrib.deploy.document import TextNode
 from toolcrib.deploy.duration import parse_duration
 from toolcrib.deploy.places import At
 
@@ -27,7 +28,9 @@ __all__ = [
     "is_address",
     "lenient_flag",
     "name",
+    "not_a_text",
     "program",
+    "secret_texts",
     "text",
 ]
 
@@ -49,6 +52,18 @@ def name(at: At) -> str:
     if not found.strip():
         at.reject(f"expected a text that is not blank, got {at.shown}")
     return found
+
+
+def secret_texts(at: At) -> dict[str, str]:
+    """A mapping of names to texts; what stands in its place is not shown, it may be a secret."""
+    not_a_text(at)
+    return map_of(text)(at)
+
+
+def not_a_text(at: At) -> None:
+    """Refuses, unseen, a text where a mapping that may hold secrets is due."""
+    if isinstance(at.node, TextNode) and not at.node.is_null:
+        at.reject("expected a mapping, got a text: write NAME: value, each on a line of its own")
 
 
 def choice(*words: str) -> Decoder[str]:
