@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolcrib.deploy import loads
@@ -443,14 +443,16 @@ class Filled(dict[str, str]):
         return super().get(name, "?" if default is None else default)
 
 
-class Marks(Anything):
+class Marks(dict[str, str]):
     """Every other variable is set too, to a mark that no text of a file holds."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        return dict.get(self, name, f"\1\2{name}\1")
+        return super().get(name, f"\1\2{name}\1")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@example(("cursor", {"mcpServers": {"a": {"command": "./${userHome}", "cwd": "~/"}}}))
+@example(("claude", {"mcpServers": {"a": {"command": "~", "args": ["${A}$"], "cwd": "./"}}}))
 @given(client_files())
 def test_imported_and_read_back_a_file_means_what_it_meant(
     tmp_path: Path, file: tuple[str, dict[str, Any]]

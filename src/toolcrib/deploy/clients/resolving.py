@@ -132,7 +132,9 @@ def absolute(path: str, around: Surroundings) -> str:
 
 def under(folder: Path, path: str) -> str:
     """`path`, if it is relative, under `folder`. As it is written: it may be the start of more."""
-    return os.path.join(folder, path.removeprefix("./"))
+    if os.path.isabs(path):
+        return path
+    return str(folder).rstrip(os.sep) + os.sep + path.removeprefix("./")
 
 
 def env_file_values(one: Declared, around: Surroundings) -> dict[str, str]:
