@@ -244,6 +244,19 @@ def test_CF10_importing_creates_no_file_and_prints_no_secret(tmp_path: Path) -> 
     assert {one: one.stat().st_mtime_ns for one in tmp_path.rglob("*")} == before
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "transport: stdio, command: x, env: TOKEN=s3cret",
+        "transport: http, url: 'http://h', headers: 'X-Key: s3cret'",
+        "transport: http, url: 'http://h', auth: s3cret",
+        "transport: http, url: 's3cret@h'",
+    ],
+)
+def test_CF10_a_secret_in_the_wrong_form_is_not_shown(keys: str) -> None:
+    assert "s3cret" not in refused(f"{{name: s, {keys}}}")
+
+
 # -- CF11
 
 

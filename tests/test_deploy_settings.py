@@ -18,6 +18,7 @@ from toolcrib.errors import ConfigurationError
 from toolcrib.middleware import DEFAULT_PART_BUDGET, ResultLimitSettings, Settings
 from toolcrib.policy import Policy
 from toolcrib.sources.mcp import Overrides
+from toolcrib.sources.mcp.auth.declared import is_sendable
 from toolcrib.sources.mcp.settings import ServerSettings
 
 ASSEMBLY = """
@@ -412,7 +413,7 @@ def test_CF04_any_value_arrives_unchanged_wherever_a_text_may_stand(value: str) 
     assert stdio.args == (value, value, f"<{value}>")
     assert stdio.env == {"A": value, "B": f"x{value}"}
     assert stdio.prefix == value
-    if is_sendable(value):
+    if is_sendable(f"Bearer {value}"):
         http = one_server(f"{{{HTTP}, headers: {{A: Bearer ${{env:X}}}}}}", environ)
         assert http.headers == {"A": f"Bearer {value}"}
     found = assembly("{middlewares: {result_limit: {max: 9, marker: ${env:X}}}}", environ=environ)

@@ -488,7 +488,7 @@ def test_null_is_the_same_as_no_key(tmp_path: Path, key: str) -> None:
 
 
 def test_what_belongs_to_the_other_transport_is_left_out_with_a_word(tmp_path: Path) -> None:
-    web = {"type": "http", "url": "http://h", "env": {"A": "b"}, "args": []}
+    web: dict[str, Any] = {"type": "http", "url": "http://h", "env": {"A": "b"}, "args": []}
     read = read_client_file(written(tmp_path, "cursor", {"s": web}))
     assert [note.partition("s.env: ")[2] for note in read.servers[0].notes] == [
         "'env' is left out: transport http takes none"
@@ -516,7 +516,13 @@ def test_what_may_keep_a_server_from_working_is_a_warning(tmp_path: Path) -> Non
 
 
 def test_keys_that_only_the_client_knows_are_ignored_when_it_is_used(tmp_path: Path) -> None:
-    server = {"command": "x", "alwaysAllow": ["a"], "timeout": 5, "gallery": True, "dev": {}}
+    server: dict[str, Any] = {
+        "command": "x",
+        "alwaysAllow": ["a"],
+        "timeout": 5,
+        "gallery": True,
+        "dev": {},
+    }
     assert one(tmp_path, "cursor", server).command == "x"
 
 
@@ -536,7 +542,7 @@ def test_CF11_relative_paths_and_the_home_directory(tmp_path: Path) -> None:
     assert paths() == ("run", base)
     assert paths(command="./bin/run") == (f"{base}/bin/run", base)
     assert paths(command="~/bin/run", cwd="~") == ("/home/u/bin/run", "/home/u")
-    assert paths(command="/bin/run", cwd="../data/") == ("/bin/run", f"{base}/../data")
+    assert paths(command="/bin/run", cwd="../data/") == ("/bin/run", f"{base}/../data/")
 
 
 # -- envFile ------------------------------------------------------------------------------------
@@ -691,7 +697,11 @@ def test_the_settings_of_vs_code_hold_servers_too(tmp_path: Path, steps: tuple[s
 def test_servers_of_single_projects_are_noted_and_left_out(tmp_path: Path) -> None:
     file = tmp_path / ".claude.json"
     servers = {"mcpServers": {"b": {"command": "y"}, "c": {"command": "z"}}}
-    projects = {"/home/me/p": servers, "/q": {"mcpServers": {}}, "/r": {"history": []}}
+    projects: dict[str, Any] = {
+        "/home/me/p": servers,
+        "/q": {"mcpServers": {}},
+        "/r": {"history": []},
+    }
     file.write_text(json.dumps({"mcpServers": {"a": {"command": "x"}}, "projects": projects}))
     read = read_client_file(file)
     assert [one.name for one in read.servers] == ["a"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolcrib.deploy import loads
@@ -191,6 +191,20 @@ def test_a_windows_wrapper_is_noted(tmp_path: Path) -> None:
     assert "mcpServers.x.command: a Windows wrapper (cmd /c …)" in note
 
 
+def test_a_variable_that_is_set_everywhere_keeps_the_value_of_the_file(tmp_path: Path) -> None:
+    declared = {
+        "command": "x",
+        "args": ["--shell", "ghp_0123456789abcdef"],
+        "env": {"PATH": "/opt/homebrew/bin:/usr/bin", "TZ": "sk-ant-12345678", "LANG": "${LANG}"},
+    }
+    text = of(written(tmp_path, {"mcpServers": {"s": declared}})).text
+    assert not [secret for secret in SECRETS if secret in text]
+    environ = {"PATH": "/bin", "TZ": "UTC", "LANG": "C", "S_TZ": "tz", "S_ARG_2": "shell"}
+    found = read_back(text, environ)["s"]
+    assert found.env == {"PATH": "/opt/homebrew/bin:/usr/bin", "TZ": "tz", "LANG": "C"}
+    assert found.args == ("--shell", "shell")
+
+
 def test_variables_are_told_apart_by_value(tmp_path: Path) -> None:
     servers = {
         "a": {"command": "x", "env": {"TOKEN": "same-secret"}},
@@ -308,7 +322,7 @@ def test_a_value_that_is_a_secret_by_its_place_is_printed_nowhere(
     assert secret not in found.text + repr(found.notes)
 
 
-WILD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+WILD = st.text(st.characters(exclude_characters="\0\1\2", exclude_categories=["Cs"]), max_size=12)
 REFS = st.sampled_from(["${A}", "${B:-d}", '${C:-it\'s "x" #1: y}', "$", "#", ": "])
 TEXT = st.lists(WILD | REFS, min_size=1, max_size=3).map("".join)
 
@@ -344,3 +358,121 @@ def test_whatever_is_imported_can_be_loaded(
     for given_text, arrived in zip(args, found.args, strict=True):
         if "$" not in given_text and not re.search("<[A-Z0-9_]+>", arrived):
             assert arrived == given_text
+
+
+# -- imported and read back, a file means what it meant --------------------------------------------
+
+VALUES = {"HOME": "/home/u", "A": "a b", "B": "${A}'\"\\", "EMPTY": ""}
+"""What is set where the client's file and ours are read. More may have to be set for ours."""
+OWN_REFS = {
+    "claude": ["${A}", "${B}", "${EMPTY}", "${NOPE:-d e}", "${NIL:-}", "${A:-https://h:1/}"],
+    "vscode": ["${env:A}", "${env:B}", "${env:EMPTY}", "${input:k}", "${input:mode}"],
+    "cursor": ["${env:A}", "${env:B}", "${env:EMPTY}"],
+}
+PLACES = ["${workspaceFolder}", "${workspaceFolderBasename}", "${userHome}", "${/}"]
+FILES = {"claude": ".mcp.json", "vscode": ".vscode/mcp.json", "cursor": ".cursor/mcp.json"}
+GIVEN = {"k": "of the input"}
+INPUTS = [{"id": "k", "password": True}, {"id": "mode", "default": "fast: 1"}]
+SECRETISH = st.sampled_from([*SECRETS, "--token", "API_KEY=x1", "u:p@h", "?k=v", "Bearer x"])
+
+
+@st.composite
+def client_files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """A client's name and the content of a file of it."""
+    dialect = draw(st.sampled_from(sorted(FILES)))
+    refs = OWN_REFS[dialect] + ([] if dialect == "claude" else PLACES)
+    wild = WILD.filter(lambda one: "{" not in one)
+    piece = wild | st.sampled_from([*refs, *REMARKABLE]) | SECRETISH
+    text = st.lists(piece, max_size=3).map("".join)
+    name = WILD.filter(lambda one: one.strip() and "=" not in one and "{" not in one)
+    names = st.lists(WILD, max_size=2)
+    start = st.sampled_from(["/opt/", "./", "../", "~/", "~", "x/"])
+    rest = st.lists(wild | st.sampled_from(refs), max_size=2).map("".join)
+    path = st.just("x") | st.tuples(start, rest).map("".join)
+    stdio = st.fixed_dictionaries(
+        {"command": path},
+        optional={
+            "args": st.lists(text, max_size=3),
+            "env": st.dictionaries(name, text, max_size=2),
+            "cwd": path,
+            "disabledTools": names,
+        },
+    )
+    http = st.fixed_dictionaries(
+        {"url": st.tuples(st.sampled_from(["https://h/", "http://h:8/"]), text).map("".join)},
+        optional={"headers": st.dictionaries(name, text, max_size=2), "includeTools": names},
+    )
+    servers = draw(st.dictionaries(name, stdio | http, min_size=1, max_size=3))
+    if dialect == "vscode":
+        return dialect, {"servers": servers, "inputs": INPUTS}
+    return dialect, {"mcpServers": servers}
+
+
+REMARKABLE = ["$", "#", ": ", "- ", "{", "[", "'", '"', "null", "yes", "0755", "\n", "\\"]
+
+
+def texts_of(one: McpServer) -> list[str]:
+    return [one.command, one.cwd, one.url, *one.args, *one.env.values(), *one.headers.values()]
+
+
+def missing(text: str, meant: Mapping[str, McpServer], known: Iterable[str]) -> dict[str, str]:
+    """The values of the variables in `text` for which it means what was meant: the solution of one
+    equation over all its texts. `known` are the client's own."""
+    pattern: list[str] = []
+    seen: set[str] = set()
+    found = read_back(text, Marks({name: VALUES[name] for name in known}))
+    for name in meant:
+        for part in "\0".join((*texts_of(found[name]), "")).split("\1"):
+            if not part.startswith("\2"):
+                pattern.append(re.escape(part))
+            else:
+                pattern.append(
+                    f"(?P={part[1:]})" if part[1:] in seen else f"(?P<{part[1:]}>[^\0]*?)"
+                )
+                seen.add(part[1:])
+    whole = "".join(text + "\0" for one in meant.values() for text in texts_of(one))
+    solved = re.fullmatch("".join(pattern), whole, re.DOTALL)
+    assert solved is not None
+    return solved.groupdict()
+
+
+class Filled(dict[str, str]):
+    """Variables, and something for those that are neither set nor have a default."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name, "?" if default is None else default)
+
+
+class Marks(dict[str, str]):
+    """Every other variable is set too, to a mark that no text of a file holds."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name, f"\1\2{name}\1")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@example(("cursor", {"mcpServers": {"a": {"command": "./${userHome}", "cwd": "~/"}}}))
+@example(("claude", {"mcpServers": {"a": {"command": "~", "args": ["${A}$"], "cwd": "./"}}}))
+@given(client_files())
+def test_imported_and_read_back_a_file_means_what_it_meant(
+    tmp_path: Path, file: tuple[str, dict[str, Any]]
+) -> None:
+    dialect, content = file
+    read = read_client_file(written(tmp_path, content, FILES[dialect]))
+    servers, unavailable = usable(read, VALUES, GIVEN)
+    meant = {one.name: one for one in servers}
+    try:
+        done = imported(read, VALUES)
+    except ConfigurationError:
+        return  # none of its servers has words of ours
+    unset = [name for name in done.servers if "is not set" in unavailable.get(name, "")]
+    assert {*done.servers} <= {*meant, *unset}
+    lost = [one.reason for one in done.left_out if one.name in meant]
+    assert all("a $ right before" in why or "another user" in why for why in lost)
+    kept = {name: meant[name] for name in done.servers if name in meant}
+    known = {
+        "HOME",
+        *(name for name in VALUES if re.search(rf"\$\{{(env:)?{name}\b", str(content))),
+    }
+    found = read_back(done.text, Filled(VALUES | missing(done.text, kept, known)))
+    assert {name: found[name] for name in kept} == kept

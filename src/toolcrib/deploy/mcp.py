@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from toolcrib.deploy.clients import DIALECTS, dialect_named, read_client_file, usable
-from toolcrib.deploy.decode import Decoder, Field, list_of, map_of, record
+from toolcrib.deploy.decode import Decoder, Field, list_of, record
 from toolcrib.deploy.mcp_servers import liveness, server_made, servers
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.resources import Given
-from toolcrib.deploy.scalars import choice, directory, text
+from toolcrib.deploy.scalars import choice, directory, secret_texts
 from toolcrib.errors import ConfigurationError
 from toolcrib.frozen import NOTHING
 from toolcrib.host import Ability
@@ -54,7 +54,7 @@ def mcp_settings(at: At) -> McpSettings:
         "liveness": liveness,
         "config": directory,  # a path like any other
         "format": choice("auto", *DIALECTS),
-        "inputs": map_of(text),
+        "inputs": secret_texts,
         "abilities": list_of(choice(*get_args(Ability))),
     }
     return record(partial(_made, at), fields, check=_check_origin)(at)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcrib.deploy.decode import Decoder, Field, record, required
 from toolcrib.deploy.places import At
-from toolcrib.deploy.scalars import choice, integer, name, text
+from toolcrib.deploy.scalars import choice, integer, name, not_a_text, text
 
 if TYPE_CHECKING:
     from toolcrib.sources.mcp.auth import Auth
@@ -82,6 +82,7 @@ _TYPES: dict[str, Decoder[Any]] = {
 
 def auth(at: At) -> Auth:
     """Decodes one `auth:`; its `type` says which other keys there are."""
+    not_a_text(at)
     entry = at.map_node().by_key.get("type")
     if entry is None:
         at.reject(f"missing required key 'type': one of {', '.join(_TYPES)}")

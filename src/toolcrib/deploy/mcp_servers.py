@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from toolcrib.deploy.decode import (
     Decoder,
@@ -23,6 +22,7 @@ from toolcrib.deploy.duration import parse_duration
 from toolcrib.deploy.mcp_auth import auth
 from toolcrib.deploy.places import At, Rejected
 from toolcrib.deploy.scalars import (
+    address,
     choice,
     directory,
     duration,
@@ -30,6 +30,7 @@ from toolcrib.deploy.scalars import (
     lenient_flag,
     name,
     program,
+    secret_texts,
     text,
 )
 from toolcrib.frozen import NOTHING
@@ -90,19 +91,6 @@ def _transport(at: At) -> str | None:
 
 def _keys(at: At) -> frozenset[str]:
     return frozenset(at.map_node().by_key)
-
-
-def _url(at: At) -> str:
-    """An address; never shown, it may hold a password or a key."""
-    found = name(at)
-    try:
-        parts = urlsplit(found)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        usable = False
-    if not usable:
-        at.reject("expected an http:// or https:// address")
-    return found
 
 
 def _positive(at: At) -> float:
@@ -169,10 +157,10 @@ _SERVER: dict[str, Decoder[Any] | Field] = {
     "transport": required(choice("stdio", "http")),
     "command": program,
     "args": list_of(text),
-    "env": map_of(text),
+    "env": secret_texts,
     "cwd": directory,
-    "url": _url,
-    "headers": map_of(text),
+    "url": address,
+    "headers": secret_texts,
     "http_timeout": _positive,
     "prefix": text,
     "resources": lenient_flag,

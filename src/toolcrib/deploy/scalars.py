@@ -11,20 +11,26 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from toolcrib.deploy.decode import Decoder
+from toolcrib.deploy.decode import Decoder, map_of
+from toolcrib.deploy.document import TextNode
 from toolcrib.deploy.duration import parse_duration
 from toolcrib.deploy.places import At
 
 __all__ = [
+    "address",
     "choice",
     "directory",
     "duration",
     "flag",
     "integer",
+    "is_address",
     "lenient_flag",
     "name",
+    "not_a_text",
     "program",
+    "secret_texts",
     "text",
 ]
 
@@ -46,6 +52,18 @@ def name(at: At) -> str:
     if not found.strip():
         at.reject(f"expected a text that is not blank, got {at.shown}")
     return found
+
+
+def secret_texts(at: At) -> dict[str, str]:
+    """A mapping of names to texts; what stands in its place is not shown, it may be a secret."""
+    not_a_text(at)
+    return map_of(text)(at)
+
+
+def not_a_text(at: At) -> None:
+    """Refuses, unseen, a text where a mapping that may hold secrets is due."""
+    if isinstance(at.node, TextNode) and not at.node.is_null:
+        at.reject("expected a mapping, got a text: write NAME: value, each on a line of its own")
 
 
 def choice(*words: str) -> Decoder[str]:
@@ -99,6 +117,23 @@ def duration(at: At) -> float:
     if seconds is None:
         at.expected(what)
     return seconds
+
+
+def address(at: At) -> str:
+    """An http:// or https:// address; never shown, it may hold a password or a key."""
+    found = name(at)
+    if not is_address(found):
+        at.reject("expected an http:// or https:// address")
+    return found
+
+
+def is_address(text: str) -> bool:
+    """Whether `text` is an http:// or https:// address with a host in it."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 def directory(at: At) -> str:

@@ -12,7 +12,26 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Piece", "argument", "header", "literal", "path", "value"]
+__all__ = ["SET_EVERYWHERE", "Piece", "argument", "header", "literal", "path", "value", "variable"]
+
+SET_EVERYWHERE = frozenset(
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TERM",
+        "PWD",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TMPDIR",
+        "TZ",
+    ]
+)
+"""Variables that every process has, with another value on another machine: none of them can stand
+for what a file has under its name. Their values are places and languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +71,13 @@ _LONG, _VERY_LONG, _CHUNK, _CAPITALS = 20, 32, 12, 4
 
 
 def value(text: str) -> Iterator[Piece]:
-    """The whole value of an environment variable: a secret unless it is plainly none."""
+    """The whole value of something that has a name: a secret unless it is plainly none."""
     yield Piece(text, not _HARMLESS.match(text))
+
+
+def variable(name: str, text: str) -> Iterator[Piece]:
+    """The whole value of the environment variable `name`."""
+    yield from path(text) if name in SET_EVERYWHERE else value(text)
 
 
 def header(name: str, text: str) -> Iterator[Piece]:

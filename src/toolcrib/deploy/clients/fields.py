@@ -81,13 +81,13 @@ class Fields:
         )
 
     def names(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts as they are; None where there is none."""
+        """A list of names as they are, blank ones left out; None where there is none."""
         entry = self.entries.get(key)
         if entry is None:
             return None
         if entry.value.items is None or any(one.kind != TEXT for one in entry.value.items):
             raise self._wrong(entry, "a list of names")
-        return tuple(str(one.data) for one in entry.value.items)
+        return tuple(str(one.data) for one in entry.value.items if str(one.data).strip())
 
     def map(self, key: str) -> dict[str, Text]:
         entry = self.entries.get(key)

@@ -22,7 +22,9 @@ from toolcrib.errors import ConfigurationError, InvalidDefinition
 if TYPE_CHECKING:
     from toolcrib.sources.mcp.server import McpServer
 
-__all__ = ["Surroundings", "env_file_values", "usable"]
+__all__ = ["ANOTHER_USER", "Surroundings", "env_file_values", "under", "usable"]
+
+ANOTHER_USER = "the home directory of another user (~name) is not looked up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ def resolve(one: Declared, around: Surroundings) -> McpServer:
     from toolcrib.sources.mcp.overrides import Overrides
     from toolcrib.sources.mcp.server import McpServer
 
-    tools = Overrides(include=one.include, exclude=one.exclude)
     try:
+        tools = Overrides(include=one.include, exclude=one.exclude)
         if one.transport == "http":
             url, headers = around.text(one.url), _values(one.headers, around)
             return McpServer(one.name, "http", url=url, headers=headers, tools=tools)
@@ -124,8 +126,15 @@ def absolute(path: str, around: Surroundings) -> str:
     if path == "~" or path.startswith(("~/", "~\\")):
         return home_of(around.environ) + path[1:]
     if path.startswith("~"):
-        raise Unusable("the home directory of another user (~name) is not looked up")
-    return path if Path(path).is_absolute() else str(around.folder / path)
+        raise Unusable(ANOTHER_USER)
+    return under(around.folder, path)
+
+
+def under(folder: Path, path: str) -> str:
+    """`path`, if it is relative, under `folder`. As it is written: it may be the start of more."""
+    if os.path.isabs(path):
+        return path
+    return str(folder).rstrip(os.sep) + os.sep + path.removeprefix("./")
 
 
 def env_file_values(one: Declared, around: Surroundings) -> dict[str, str]:

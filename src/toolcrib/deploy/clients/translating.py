@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 from toolcrib.deploy.clients import discretion
@@ -19,7 +18,9 @@ from toolcrib.deploy.clients.dialect import Ref, Text
 from toolcrib.deploy.clients.discretion import Piece
 from toolcrib.deploy.clients.fields import Unusable
 from toolcrib.deploy.clients.reading import ClientFile
+from toolcrib.deploy.clients.resolving import ANOTHER_USER, under
 from toolcrib.deploy.clients.variables import Variables
+from toolcrib.deploy.scalars import is_address
 
 __all__ = ["Said", "Translation", "Translator"]
 
@@ -59,7 +60,8 @@ class Translator:
 
     def __init__(self, read: ClientFile) -> None:
         self._read = read
-        self._variables = Variables(_references(read.servers))
+        taken = (*discretion.SET_EVERYWHERE, *_references(read.servers))
+        self._variables = Variables(taken)
 
     def server(self, one: Declared, from_file: Iterable[str]) -> Translation:
         """`from_file` are the names of the variables in its envFile. Raises `Unusable` for what
@@ -92,7 +94,7 @@ class Translator:
 
     def _env(self, one: Declared) -> dict[str, Said]:
         return {
-            name: self._judged(one, name, text, _in_whole(text, discretion.value), name)
+            name: self._judged(one, name, text, _in_whole(text, _variable_judge(name)), name)
             for name, text in one.env.items()
         }
 
@@ -115,15 +117,17 @@ class Translator:
         said = self._judged(one, what, text, discretion.path)
         first = said.text[0]
         if not isinstance(first, str):
-            return said
-        if first == "~" or first.startswith(("~/", "~\\")):
+            remark = "absolute, or relative to this file"
+            return Said(said.text, f"{said.remark}; {remark}" if said.remark else remark)
+        if said.text == ("~",) or first.startswith(("~/", "~\\")):
             return Said((_HOME, first[1:], *said.text[1:]), said.remark)
+        if first.startswith("~"):
+            raise Unusable(ANOTHER_USER)
         whole = "".join(piece for piece in said.text if isinstance(piece, str))
         is_bare = what == "command" and "/" not in whole and os.sep not in whole
-        if is_bare or Path(first).is_absolute():
+        if is_bare:
             return said
-        absolute = f"{self._read.folder}{os.sep}{first.removeprefix('./')}"
-        return Said((absolute, *said.text[1:]), said.remark)
+        return Said((under(self._read.folder, first), *said.text[1:]), said.remark)
 
     def _judged(self, one: Declared, what: str, text: Text, judge: Judge, *wishes: str) -> Said:
         """`text` with its references translated and what may not be shown replaced, by a variable
@@ -192,6 +196,10 @@ def _in_whole(text: Text, judge: Judge) -> Judge:
     return judge if len(text) == 1 else discretion.literal
 
 
+def _variable_judge(name: str) -> Judge:
+    return lambda text: discretion.variable(name, text)
+
+
 def _header_judge(name: str) -> Judge:
     return lambda text: discretion.header(name, text)
 
@@ -205,9 +213,9 @@ def _may_show(text: str) -> bool:
 
 
 def _address(said: Said) -> Said:
-    first = said.text[0]
-    whole = "".join(piece for piece in said.text if isinstance(piece, str))
-    if isinstance(first, str) and not whole.lower().startswith(("http://", "https://")):
+    """`said` if it is an address whatever its references, which may be any part of it, give."""
+    likely = "".join(piece if isinstance(piece, str) else "1" for piece in said.text)
+    if isinstance(said.text[0], str) and not is_address(likely):
         raise Unusable("its url is not an http:// or https:// address")
     return said
 

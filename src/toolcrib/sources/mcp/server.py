@@ -133,7 +133,7 @@ def _http_fault(server: McpServer) -> str:
         return "its url is not an http:// or https:// address"
     for name, value in server.headers.items():
         if value and not is_sendable(value):
-            return f"header {name!r} cannot be sent: it has a line break or no ASCII"
+            return f"header {name!r} cannot be sent: a line break, no ASCII, or a blank at an end"
     if server.auth and any(name.lower() == "authorization" for name in server.headers):
         return "it has both auth and an Authorization header: remove one"
     if server.http_timeout is not None and not 0 < server.http_timeout < float("inf"):
