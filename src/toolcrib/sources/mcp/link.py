@@ -55,7 +55,10 @@ class Link:
     """One connection. `ended` is set once it is of no more use, `reason` then says why; `suspect`
     asks the supervisor to find out whether it still is. `changes` is told when the server's list
     changed, `listening` set once it is known whether a 2026-07-28 peer tells that. A peer before
-    that is told `abilities`: what hosts can be asked on this connection."""
+    that is told `abilities`: what hosts can be asked on this connection.
+
+    Over HTTP an exchange that breaks off leaves the others alone, but raises a doubt: until a probe
+    is answered no further request is sent."""
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class Link:
         self._asked = Asked(relay, self._in_flight)
         self._ears = Ears(self._lost, self._in_flight.heard, self._asked.answer, abilities)
         self._listed = False
+        self._in_doubt = False
         self._scope = anyio.CancelScope()
         self.ended = asyncio.Event()
         self.suspect = asyncio.Event()
@@ -178,6 +182,8 @@ class Link:
         session = self._session
         if session is None or self.ended.is_set():
             raise NotSent(self.reason or "it is not connected")
+        if self._in_doubt:
+            raise NotSent("an exchange with it broke off, and it has not answered a probe since")
         going = self._in_flight.begin(hears)
         token = outgoing.set(going)
         level = self._server.settings.log_level
@@ -198,8 +204,9 @@ class Link:
         what = fate(error.code, sent=going.sent, status=status, http=http, modern=modern, gone=gone)
         if what == "turned_away" and status == 403:
             return Forbidden("it answered HTTP 403")  # for this call; the connection is as it was
-        if status >= 400 and what in ("turned_away", "lost"):
+        if http and what in ("turned_away", "lost", "not_sent"):
             self.suspect.set()
+            self._in_doubt |= status < 400
         if what == "answered":
             return ServerFault(self._server.masked(error.message))
         if what == "unreadable":
@@ -218,6 +225,7 @@ class Link:
         if session is None:
             raise NotSent("it is not connected")
         await session.raw("server/discover" if session.is_modern else "ping")
+        self._in_doubt = False
 
     async def renew(self) -> bool:
         """Nobody here can get a new credential."""
