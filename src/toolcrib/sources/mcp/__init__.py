@@ -2,10 +2,10 @@
 
 Reading order: server, settings, overrides (what is declared) · declare (the short way) · source,
 member (join the rest to a registry) · keep, breaker, watch, changes, standing, health (supervision)
-· per_session · link, era, inflight, connection (one connection) · session, wire, process,
-descendants, outgoing (below the SDK) · faults (what went wrong) · repeats, clock, hearing (one
-call) · questions, relay, asked, rounds (what servers ask) · listing, pages, mirror, remote_tools,
-bridges, translate, shapes (what comes through).
+· per_session · link, starting, era, inflight, connection (one connection) · session, dispatcher,
+wire, endpoint, process, descendants, outgoing (below the SDK) · faults (what went wrong) ·
+repeats, clock, hearing (one call) · questions, relay, asked, rounds (what servers ask) · listing,
+pages, mirror, remote_tools, bridges, translate, shapes (what comes through).
 """
 
 from toolcrib.sources.mcp.declare import http, stdio

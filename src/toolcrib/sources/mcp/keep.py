@@ -222,5 +222,6 @@ class Keeper:
         except Exception as error:
             why = self.standing.masked(words(error, link.last_status))
             logger.warning("MCP server %r: its changed list is not taken: %s", self.name, why)
+            link.suspect.set()
             return isinstance(leaf(error), Rejected)
         return True

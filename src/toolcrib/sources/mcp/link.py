@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from toolcrib.host import Ability
 from toolcrib.sources.mcp.asked import Asked
 from toolcrib.sources.mcp.changes import Changes
 from toolcrib.sources.mcp.connection import Hears
+from toolcrib.sources.mcp.dispatcher import Ears
 from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import (
     CLOSED,
@@ -40,7 +42,8 @@ from toolcrib.sources.mcp.process import ServerProcess
 from toolcrib.sources.mcp.questions import Asker
 from toolcrib.sources.mcp.relay import Relay
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.session import Ears, RawClient, RawSession, raw_client
+from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
+from toolcrib.sources.mcp.starting import Turn
 from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
 
 __all__ = ["Link"]
@@ -57,8 +60,9 @@ class Link:
     changed, `listening` set once it is known whether a 2026-07-28 peer tells that. A peer before
     that is told `abilities`: what hosts can be asked on this connection.
 
-    Over HTTP an exchange that breaks off leaves the others alone, but raises a doubt: until a probe
-    is answered no further request is sent."""
+    A call that is given up after more than `silence` seconds makes the server suspect: a 2026-07-28
+    peer that hangs shows it in no other way. Over HTTP an exchange that breaks off leaves the
+    others alone, but raises a doubt: until a probe is answered no further request is sent."""
 
     def __init__(
         self,
@@ -68,11 +72,13 @@ class Link:
         *,
         connect_timeout: float,
         grace: float,
+        silence: float = math.inf,
     ) -> None:
         self._server = server
         self._era = era
         self._connect_timeout = connect_timeout
         self._grace = grace
+        self._silence = silence
         self._process: ServerProcess | None = None
         self._watch = HttpWatch(self.end)
         self._client: RawClient | None = None
@@ -95,13 +101,16 @@ class Link:
     async def open(self) -> AsyncGenerator[None]:
         """Connects; leaving closes. Enter and leave it in one task. Raises whatever the SDK raises,
         in an exception group where it died under us, and `TimeoutError`."""
-        opened = False
+        opened, turn = False, Turn()
         with self._scope as scope:
             # One scope round everything: the SDK's scopes must not outlive an inner one of ours.
-            scope.deadline = anyio.current_time() + self._connect_timeout
             try:
+                if self._server.transport == "stdio":
+                    await turn.begin()  # waiting for it is no time of the server
+                scope.deadline = anyio.current_time() + self._connect_timeout
                 client = raw_client(self._transport(), self._era.mode, self._ears)
                 async with client:
+                    turn.end()
                     opened, scope.deadline = True, math.inf
                     self._client, self._session = client, client.raw
                     self.version = client.protocol_version
@@ -115,6 +124,8 @@ class Link:
                 if not opened and self._era.failed(error):
                     raise NotSent("it speaks another protocol version than before") from error
                 raise
+            finally:
+                turn.end()
         if scope.cancelled_caught and not opened:
             timeout = TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
             self._era.failed(timeout)
@@ -191,6 +202,10 @@ class Link:
             return await session.raw(method, params, going=going, log_level=level)
         except MCPError as error:
             raise self._failure(error, going, session.is_modern) from error
+        except asyncio.CancelledError:
+            if time.monotonic() - going.began > self._silence:
+                self.suspect.set()  # given up after a while: does anything still get an answer?
+            raise
         finally:
             self._in_flight.end(going)
             self._asked.ended(going)

@@ -5,12 +5,14 @@ What the source publishes of all its servers, and when, is `source`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from toolcrib.errors import Conflict
 from toolcrib.host import Ability, abilities_of
@@ -33,6 +35,10 @@ __all__ = ["Member"]
 logger = logging.getLogger("toolcrib.mcp")
 
 
+SILENCE: Final = 1.0
+"""Seconds without an answer that make a server suspect, where it is watched at all."""
+
+
 class Member:
     """Keeps `server` connected and its list current. `publish` is called after each listing, and
     may raise `Conflict`; `on_health` is told of each change. `abilities` is what connections made
@@ -53,7 +59,6 @@ class Member:
         self._publish = publish
         self._on_health = on_health
         self._known: dict[str, tuple[Mirrored, ManifestTool[Any]]] = {}
-        pace = _paced(pace, server)
         self.abilities: frozenset[Ability] = frozenset()
         self._pace = pace = _paced(pace, server)
         self._bounds = bounds
@@ -79,7 +84,8 @@ class Member:
         return self._link(self.abilities)
 
     def _link(self, abilities: frozenset[Ability]) -> Link:
-        return Link(self.server, self._era, abilities, **self._bounds)
+        silence = SILENCE if self._pace.liveness else math.inf
+        return Link(self.server, self._era, abilities, silence=silence, **self._bounds)
 
     def _own(self, ctx: CallContext) -> Keeper:
         """A conversation's connection: its host is the only one there, and known."""
@@ -103,8 +109,14 @@ class Member:
         """Lists the tools and publishes them; a list that fails leaves what was published
         (A10.9)."""
         listed = await link.tools()
-        found = mirror(
-            self.server.name, self.server.namespace, listed, link.header_fault, self.server.tools
+        # Thousands of schemas take seconds to look at, which the loop has not.
+        found = await asyncio.to_thread(
+            mirror,
+            self.server.name,
+            self.server.namespace,
+            listed,
+            link.header_fault,
+            self.server.tools,
         )
         before = self.tools
         self.tools = self._tools(found)
