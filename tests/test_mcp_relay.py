@@ -37,6 +37,7 @@ from toolcrib.host import (
     abilities_of,
     accepted,
 )
+from toolcrib.policy import Policies, Policy
 from toolcrib.sources.mcp import McpServer, McpSource
 from toolcrib.sources.mcp.clock import Clock
 from toolcrib.sources.mcp.questions import (
@@ -675,6 +676,13 @@ async def test_without_a_state_none_is_sent_and_a_state_alone_is_enough():
         made = await rounds(at, Person(), silent=True, rounds=2, states=["a", "b"])
         assert [one.get("requestState") for one in made] == [None, "a", "b"]
         assert not any("inputResponses" in one for one in made)
+
+
+async def test_MC02_each_round_is_a_request_with_an_idempotency_key_of_its_own():
+    async with hosting(asking("modern")) as at:
+        at.registry.govern(Policies({"raw__want": Policy(idempotent=True)}))
+        made = await rounds(at, Person(), silent=True, rounds=2, states=["a", "b"])
+        assert len({one["key"] for one in made}) == 3
 
 
 async def test_several_questions_are_answered_one_after_the_other():

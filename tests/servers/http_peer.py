@@ -10,7 +10,8 @@ from typing import Any
 
 Answer = tuple[int, dict[str, str], Any]
 """Status (0: no answer ever; STREAM: an event stream that stays open), headers, body: a JSON value,
-bytes as they are, None for a body that is cut off, or the list of a stream's first messages."""
+bytes as they are, None for a body that is cut off, the list of a stream's first messages, or what
+writes the whole response itself and says whether the connection goes on."""
 
 STREAM = -1
 
@@ -20,7 +21,8 @@ TOOL = {"name": "act", "inputSchema": {"type": "object"}}
 
 class Peer:
     """A server of either era, the legacy one with sessions. `on_call` answers tools/call, `gate`
-    whatever it likes; `hung_up` are the requests whose connection the other side closed."""
+    whatever it likes; `hung_up` are the requests whose connection the other side closed;
+    `on_target` is told the target of each request."""
 
     def __init__(self, modern: bool = False) -> None:
         self.modern = modern
@@ -31,6 +33,7 @@ class Peer:
         self.sessions: set[str] = set()
         self.on_call: Callable[[dict[str, Any]], Answer] | None = None
         self.gate: Callable[[str, dict[str, str], dict[str, Any]], Answer | None] | None = None
+        self.on_target: Callable[[bytes], None] = lambda target: None
         self.port = 0
         self._given = 0
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -106,6 +109,7 @@ class Peer:
         self._tasks.add(task)
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
+                self.on_target(head.split()[1])
                 first, *lines = head.decode("latin-1").strip().split("\r\n")
                 headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines)}
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
@@ -163,6 +167,8 @@ async def respond(
     writer: asyncio.StreamWriter, status: int, headers: dict[str, str], content: Any
 ) -> bool:
     """Writes one response; False when the connection was cut."""
+    if callable(content):
+        return bool(await content(writer))
     cut = content is None
     data = content if isinstance(content, bytes) else b"" if cut else json.dumps(content).encode()
     length = 1000 if cut else len(data)

@@ -161,6 +161,8 @@ def want(id, params):
         return None
     key = json.dumps(given)
     got = {name: params[name] for name in ("inputResponses", "requestState") if name in params}
+    if "toolcrib/idempotency_key" in params["_meta"]:
+        got["key"] = params["_meta"]["toolcrib/idempotency_key"]
     seen = SEEN.setdefault(key, [])
     seen.append({"id": id, **got})
     if len(seen) > given.get("rounds", 1):

@@ -2,10 +2,11 @@
 
 Reading order: server, settings, overrides, servers (what is declared) · declare (the short way) ·
 source, member (join the rest to a registry) · keep, breaker, watch, changes, standing, health
-(supervision) · per_session · link, era, inflight, connection (one connection) · session, wire,
-streamable, process, descendants, outgoing (below the SDK) · faults (what went wrong) · repeats,
-clock, hearing (one call) · questions, relay, asked, rounds (what servers ask) · listing, pages,
-mirror, remote_tools, bridges, translate, shapes (what comes through).
+(supervision) · per_session · link, starting, era, inflight, connection (one connection) · session,
+dispatcher, wire, streamable, endpoint, process, descendants, outgoing (below the SDK) · faults
+(what went wrong) · repeats, clock, hearing (one call) · questions, relay, asked, rounds (what
+servers ask) · listing, pages, mirror, remote_tools, bridges, translate, shapes (what comes
+through).
 """
 
 from toolcrib.sources.mcp.declare import http, stdio

@@ -87,8 +87,8 @@ class Keeper:
             raise self.standing.refusal(str(error)) from error
 
     async def connected_after(self, generation: int, seconds: float) -> bool:
-        """Whether a connection younger than `generation` is there within so many seconds; False at
-        once where none is being made."""
+        """Whether a connection that proved sound after `generation` is there within so many
+        seconds; False at once where none is being made."""
         if seconds <= 0:
             return False
         try:
@@ -191,7 +191,7 @@ class Keeper:
     async def _serve(self, link: Connection) -> None:
         """Has the connection used and watched, and returns when it is of no more use."""
         async with anyio.create_task_group() as tasks:
-            watch = Watch(link, self._pace, partial(self._read_again, link))
+            watch = Watch(link, self._pace, partial(self._read_again, link), self.standing.proves)
             await watch.listen_first(tasks)
             with anyio.fail_after(self._pace.use_timeout):
                 await self._use(link)
@@ -222,5 +222,6 @@ class Keeper:
         except Exception as error:
             why = self.standing.masked(words(error, link.last_status))
             logger.warning("MCP server %r: its changed list is not taken: %s", self.name, why)
+            link.suspect.set()
             return isinstance(leaf(error), Rejected)
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from toolcrib.host import Ability
 from toolcrib.sources.mcp.asked import Asked
 from toolcrib.sources.mcp.changes import Changes
 from toolcrib.sources.mcp.connection import Hears
+from toolcrib.sources.mcp.dispatcher import Ears
 from toolcrib.sources.mcp.era import Era
 from toolcrib.sources.mcp.faults import (
     CLOSED,
@@ -42,7 +44,8 @@ from toolcrib.sources.mcp.process import ServerProcess
 from toolcrib.sources.mcp.questions import Asker
 from toolcrib.sources.mcp.relay import Relay
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.session import Ears, RawClient, RawSession, raw_client
+from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
+from toolcrib.sources.mcp.starting import Turn
 from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
 
 __all__ = ["Link"]
@@ -57,7 +60,11 @@ class Link:
     """One connection. `ended` is set once it is of no more use, `reason` then says why; `suspect`
     asks the supervisor to find out whether it still is. `changes` is told when the server's list
     changed, `listening` set once it is known whether a 2026-07-28 peer tells that. A peer before
-    that is told `abilities`: what hosts can be asked on this connection."""
+    that is told `abilities`: what hosts can be asked on this connection.
+
+    A call that is given up after more than `silence` seconds makes the server suspect: a 2026-07-28
+    peer that hangs shows it in no other way. Over HTTP an exchange that breaks off leaves the
+    others alone, but raises a doubt: until a probe is answered no further request is sent."""
 
     def __init__(
         self,
@@ -67,11 +74,13 @@ class Link:
         *,
         connect_timeout: float,
         grace: float,
+        silence: float = math.inf,
     ) -> None:
         self._server = server
         self._era = era
         self._connect_timeout = connect_timeout
         self._grace = grace
+        self._silence = silence
         self._process: ServerProcess | None = None
         self._watch = HttpWatch(self.end, self._waiting)
         self._client: RawClient | None = None
@@ -82,6 +91,7 @@ class Link:
         self._asked = Asked(relay, self._in_flight)
         self._ears = Ears(self._lost, self._in_flight.heard, self._asked.answer, abilities)
         self._listed = False
+        self._in_doubt = False
         self._scope = anyio.CancelScope()
         self.ended = asyncio.Event()
         self.suspect = asyncio.Event()
@@ -93,13 +103,16 @@ class Link:
     async def open(self) -> AsyncGenerator[None]:
         """Connects; leaving closes. Enter and leave it in one task. Raises whatever the SDK raises,
         in an exception group where it died under us, and `TimeoutError`."""
-        opened = False
+        opened, turn = False, Turn()
         with self._scope as scope:
             # One scope round everything: the SDK's scopes must not outlive an inner one of ours.
-            scope.deadline = anyio.current_time() + self._connect_timeout
             try:
+                if self._server.transport == "stdio":
+                    await turn.begin()  # waiting for it is no time of the server
+                scope.deadline = anyio.current_time() + self._connect_timeout
                 client = raw_client(self._transport(), self._era.mode, self._ears)
                 async with client:
+                    turn.end()
                     opened, scope.deadline = True, math.inf
                     self._client, self._session = client, client.raw
                     self.version = client.protocol_version
@@ -113,6 +126,8 @@ class Link:
                 if not opened and self._era.failed(error):
                     raise NotSent("it speaks another protocol version than before") from error
                 raise
+            finally:
+                turn.end()
         if scope.cancelled_caught and not opened:
             timeout = TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
             self._era.failed(timeout)
@@ -191,6 +206,8 @@ class Link:
         session = self._session
         if session is None or self.ended.is_set():
             raise NotSent(self.reason or "it is not connected")
+        if self._in_doubt:
+            raise NotSent("an exchange with it broke off, and it has not answered a probe since")
         going = self._in_flight.begin(hears)
         token = outgoing.set(going)
         level = self._server.settings.log_level
@@ -198,6 +215,10 @@ class Link:
             return await session.raw(method, params, going=going, log_level=level)
         except MCPError as error:
             raise self._failure(error, going, session.is_modern) from error
+        except asyncio.CancelledError:
+            if time.monotonic() - going.began > self._silence:
+                self.suspect.set()  # given up after a while: does anything still get an answer?
+            raise
         finally:
             self._in_flight.end(going)
             self._asked.ended(going)
@@ -211,8 +232,9 @@ class Link:
         what = fate(error.code, seen, http=http, modern=modern)
         if what == "turned_away" and status == 403:
             return Forbidden("it answered HTTP 403")  # for this call; the connection is as it was
-        if status >= 400 and what in ("turned_away", "lost"):
+        if http and what in ("turned_away", "lost", "not_sent"):
             self.suspect.set()
+            self._in_doubt |= status < 300
         if what == "answered":
             return ServerFault(self._server.masked(error.message))
         if what == "unreadable":
@@ -232,6 +254,7 @@ class Link:
         if session is None:
             raise NotSent("it is not connected")
         await session.raw("server/discover" if session.is_modern else "ping")
+        self._in_doubt = False
 
     async def renew(self) -> bool:
         """Nobody here can get a new credential."""

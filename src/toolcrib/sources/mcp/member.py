@@ -5,12 +5,14 @@ What the source publishes of all its servers, and when, is `source`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from toolcrib.errors import Conflict
 from toolcrib.host import Ability, abilities_of
@@ -31,6 +33,10 @@ from toolcrib.tool import CallContext
 __all__ = ["Member"]
 
 logger = logging.getLogger("toolcrib.mcp")
+
+
+SILENCE: Final = 1.0
+"""Seconds without an answer that make a server suspect, where it is watched at all."""
 
 
 class Member:
@@ -78,7 +84,8 @@ class Member:
         return self._link(self.abilities)
 
     def _link(self, abilities: frozenset[Ability]) -> Link:
-        return Link(self.server, self._era, abilities, **self._bounds)
+        silence = SILENCE if self._pace.liveness else math.inf
+        return Link(self.server, self._era, abilities, silence=silence, **self._bounds)
 
     def _own(self, ctx: CallContext) -> Keeper:
         """A conversation's connection: its host is the only one there, and known."""
@@ -102,8 +109,14 @@ class Member:
         """Lists the tools and publishes them; a list that fails leaves what was published
         (A10.9)."""
         listed = await link.tools()
-        found = mirror(
-            self.server.name, self.server.namespace, listed, link.header_fault, self.server.tools
+        # Thousands of schemas take seconds to look at, which the loop has not.
+        found = await asyncio.to_thread(
+            mirror,
+            self.server.name,
+            self.server.namespace,
+            listed,
+            link.header_fault,
+            self.server.tools,
         )
         before = self.tools
         self.tools = self._tools(found)

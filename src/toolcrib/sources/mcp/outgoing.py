@@ -23,10 +23,20 @@ _ids: Final = count(1 << 20)
 class Outgoing:
     """One request: whether any byte of it may have left, the HTTP status that answered it (0:
     none), whether the transport knows that no answer will come, the id it goes by, who hears what
-    the server says meanwhile, since when it runs, and how often the server has asked something on
-    its behalf."""
+    the server says meanwhile, since when it runs, how often the server has asked something on its
+    behalf, and how often, and when last, the stream of its answer was opened again."""
 
-    __slots__ = ("abandoned", "began", "hears", "id", "questions", "sent", "status")
+    __slots__ = (
+        "abandoned",
+        "began",
+        "hears",
+        "id",
+        "questions",
+        "resumed",
+        "resumed_at",
+        "sent",
+        "status",
+    )
 
     def __init__(self, hears: Hears | None = None) -> None:
         self.sent = False
@@ -36,6 +46,8 @@ class Outgoing:
         self.hears = hears
         self.began = time.monotonic()
         self.questions = 0
+        self.resumed = 0
+        self.resumed_at = 0.0
 
 
 outgoing: ContextVar[Outgoing | None] = ContextVar("toolcrib_mcp_outgoing", default=None)

@@ -28,6 +28,7 @@ MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of one message; a longer one ends the connection instead of filling the memory."""
 
 _MAX_QUEUED = 1024
+_BREATH = 64
 _LATE_OUTPUT = 0.2
 """Seconds for the last output of a process that has ended; a child that inherited the pipe can hold
 it open for ever (MC04)."""
@@ -55,6 +56,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self._ended = False
         self._paused = False
+        self._taken = 0
         self._too_long = False
         self._stopping = False
 
@@ -134,6 +136,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     async def read_line(self) -> bytes | None:
         """The next line that is not blank; None after the last. Raises `LineTooLong`."""
+        self._taken += 1
+        if self._taken % _BREATH == 0:
+            await asyncio.sleep(0)  # where there is always a next line, others have their turn too
         while not self._lines:
             if self._too_long:
                 raise LineTooLong(f"it sent a line of more than {MAX_LINE} bytes")

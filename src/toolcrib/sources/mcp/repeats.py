@@ -30,7 +30,8 @@ from toolcrib.tool import CallContext
 __all__ = ["KEY", "Calls", "Lease", "Server", "patience"]
 
 KEY: Final = "toolcrib/idempotency_key"
-"""In `_meta` of a call that may be sent twice: the same both times."""
+"""In `_meta` of a request that may be sent twice: the same both times. One with the answers to a
+server's questions is another request, and has a key of its own."""
 
 
 class Server(Protocol):
@@ -75,13 +76,13 @@ class Calls:
         `Server.request` and `Rounds.lead`, and `TooLate`; a call that this ends is cancelled on
         the server too."""
         end = time.monotonic() + self.settings.call_timeout
-        if ctx.policy.idempotent is True:
-            params = {**params, "_meta": {**params.get("_meta", {}), KEY: uuid.uuid4().hex}}
         deadline = math.inf if ctx.deadline is None else ctx.deadline
         clock = Clock(end, self.settings.idle_timeout, deadline)
         hears = ToCall(ctx, self.masked, clock)
 
         async def send(params: dict[str, Any]) -> dict[str, Any]:
+            if ctx.policy.idempotent is True:
+                params = {**params, "_meta": {**params.get("_meta", {}), KEY: uuid.uuid4().hex}}
             return await self._send(server, ctx.policy, (method, params, hears), clock)
 
         try:

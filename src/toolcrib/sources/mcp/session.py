@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from contextvars import Context
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import anyio
 from mcp import Client
@@ -23,11 +21,8 @@ from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import (
     CallOptions,
     DispatchContext,
-    OnNotify,
 )
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -36,24 +31,17 @@ from mcp_types import (
     ClientCapabilities,
     Implementation,
     InitializeResult,
-    JSONRPCNotification,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolcrib.host import Ability, abilities_of
+from toolcrib.host import abilities_of
+from toolcrib.sources.mcp.dispatcher import Ears, Heedful
 from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
 from toolcrib.sources.mcp.questions import METHODS, capabilities
 
-__all__ = ["Ears", "RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
+__all__ = ["RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
 
 logger = logging.getLogger("toolcrib.mcp")
-
-Heard: TypeAlias = Callable[[str, Mapping[str, Any], Outgoing | None], None]
-"""Told each notification of the server: its method, its parameters, and the request on whose
-stream it came, where the transport knows."""
-
-Answer: TypeAlias = Callable[[str, Mapping[str, Any], Outgoing | None], Awaitable[dict[str, Any]]]
-"""Told each question in the same way. Gives the answer, or raises `MCPError`."""
 
 MAX_FAREWELLS: Final = 256
 FAREWELL: Final = 5.0
@@ -62,17 +50,6 @@ FAREWELL: Final = 5.0
 
 class UnsupportedVersion(Exception):
     """Server and SDK share no protocol version: no retry can mend that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ears:
-    """Who is told of what comes of itself: that nothing can come any more, what the server says,
-    and what it asks, which may be no more than `abilities`."""
-
-    ended: Callable[[], None]
-    heard: Heard
-    asked: Answer
-    abilities: frozenset[Ability] = frozenset()
 
 
 class RawSession(ClientSession):
@@ -180,32 +157,6 @@ class RawSession(ClientSession):
         """Never on the event loop."""
 
 
-class _Dispatcher(JSONRPCDispatcher[TransportContext]):
-    """Tells when nothing can come any more, whatever ended it: the SDK tells nobody. Tells every
-    notification as it comes, before the SDK looks at it."""
-
-    ears: Ears
-
-    def _dispatch_notification(
-        self,
-        msg: JSONRPCNotification,
-        metadata: MessageMetadata,
-        on_notify: OnNotify,
-        sender_ctx: Context | None,
-    ) -> None:
-        asked = None if sender_ctx is None else sender_ctx.get(outgoing)
-        try:
-            self.ears.heard(msg.method, msg.params or {}, asked)
-        except Exception:  # what one notification does must not end the connection
-            logger.exception("a notification of an MCP server could not be taken")
-        super()._dispatch_notification(msg, metadata, on_notify, sender_ctx)
-
-    def _fan_out_closed(self) -> None:
-        """Before those who wait are woken: they ask whether the connection is still there."""
-        self.ears.ended()
-        super()._fan_out_closed()
-
-
 class RawClient(Client):
     """The SDK's client round a `RawSession`: it connects and negotiates, no more."""
 
@@ -213,7 +164,7 @@ class RawClient(Client):
 
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         read, write = await exit_stack.enter_async_context(cast("Transport", self.server))
-        dispatcher = _Dispatcher(read, write)
+        dispatcher = Heedful(read, write)
         dispatcher.ears = self.ears
         session = RawSession(dispatcher=dispatcher, client_info=self.client_info)
         session.ears = self.ears

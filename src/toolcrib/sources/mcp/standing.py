@@ -28,7 +28,8 @@ HOPE: Final[dict[State, str]] = {
 class Standing:
     """The health of one server. `tried` is set once the first attempt ended, `settled` once the
     server was ready for the first time, was given up, or closed. `on_health` is told of each change
-    of state or reason; `generation` counts the connections that were ready."""
+    of state or reason; `generation` counts how often a connection proved sound: when it became
+    ready, and when it answered a probe."""
 
     def __init__(
         self, name: str, masked: Callable[[str], str], on_health: Callable[[Health], None]
@@ -78,6 +79,11 @@ class Standing:
         self.settled.set()
         logger.info("MCP server %r is ready (protocol %s)", self.health.name, era)
 
+    def proves(self) -> None:
+        """The connection there is answered a probe."""
+        self.generation += 1
+        self._wake()
+
     def lost(self, reason: str) -> None:
         self._now("degraded", reason)
 
@@ -105,7 +111,10 @@ class Standing:
         before, reason = self.health, self.masked(reason)
         since = before.since if before.state == state else time.time()
         self.health = replace(before, state=state, reason=reason, since=since)
-        moved, self._moved = self._moved, asyncio.Event()
-        moved.set()
+        self._wake()
         if (state, reason) != (before.state, before.reason):
             self._on_health(self.health)
+
+    def _wake(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()

@@ -28,12 +28,20 @@ between would be missed. One that says so later has its list read again."""
 
 
 class Watch:
-    """The tasks that watch `link`; `read` reads the server's list again."""
+    """The tasks that watch `link`; `read` reads the server's list again, `proved` is told when a
+    suspicion was unfounded."""
 
-    def __init__(self, link: Connection, pace: Pace, read: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        link: Connection,
+        pace: Pace,
+        read: Callable[[], Awaitable[bool]],
+        proved: Callable[[], None],
+    ) -> None:
         self._link = link
         self._pace = pace
         self._read = read
+        self._proved = proved
 
     async def listen_first(self, tasks: TaskGroup) -> None:
         """Before anything is asked: opens the stream on which a 2026-07-28 peer tells of changes.
@@ -73,6 +81,7 @@ class Watch:
             if fault := await self._fault(interval or CHECK_TIMEOUT):
                 link.end(fault)
                 return
+            self._proved()
 
     async def _fault(self, bound: float) -> str:
         """Why the server counts as dead; empty when it answered. One that is at work on an older

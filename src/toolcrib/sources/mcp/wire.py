@@ -15,11 +15,11 @@ from typing import Any, Self, cast
 
 import anyio
 import httpx2
-from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from toolcrib.sources.mcp.auth.flow import authorizing
+from toolcrib.sources.mcp.endpoint import Endpoint
 from toolcrib.sources.mcp.outgoing import outgoing
 from toolcrib.sources.mcp.process import ServerProcess
 from toolcrib.sources.mcp.server import McpServer
@@ -172,12 +172,11 @@ class HttpWatch:
 
 @asynccontextmanager
 async def http_streams(server: McpServer, watch: HttpWatch) -> AsyncGenerator[Any]:
-    """The streams to an HTTP endpoint, through the SDK's own client factory (a self-made client's
-    5 s time-out would end every slow call)."""
+    """The streams to an HTTP endpoint."""
     timeout = httpx2.Timeout(server.http_timeout or HTTP_TIMEOUT, read=HTTP_READ_TIMEOUT)
     name, url = server.name, server.url
     async with authorizing(name, url, server.auth, watch.on_refusal, watch.waiting) as auth:
-        http = create_mcp_http_client(headers=dict(server.headers), timeout=timeout, auth=auth)
+        http = Endpoint(url, dict(server.headers), timeout, auth)
         http.event_hooks = {"request": [watch.on_request], "response": [watch.on_response]}
-        async with http, http_transport(url, http) as streams:
+        async with http, http_transport(http.bare, http) as streams:
             yield streams
