@@ -167,7 +167,7 @@ async def test_A10_6_a_server_that_is_busy_with_a_call_is_not_replaced(cell: Cel
 
 
 @cells()
-async def test_A10_7_a_lost_call_alone_brings_the_server_back(cell: Cell):
+async def test_A10_7_T_A8c_a_lost_call_alone_brings_the_server_back(cell: Cell):
     async with serving(cell) as (server, host):
         server.misbehave("crash_before*1")
         assert kind(await host.call("faulty__echo", text="x")) == "outcome_unknown"

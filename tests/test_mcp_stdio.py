@@ -160,7 +160,7 @@ async def test_AR14_integers_of_any_size_stay_exact_both_ways(number: int):
 # -- what is listed
 
 
-async def test_MC12_all_pages_are_read():
+async def test_MC12_T_A11_all_pages_are_read():
     more = json.dumps([{"name": f"t{i}"} for i in range(45)])
     async with hosting(source(raw(tools=more, per_page=10))) as host:
         assert {f"raw__t{i}" for i in range(45)} <= set(host.names)
@@ -456,7 +456,7 @@ async def test_A10_3_an_unsupported_protocol_version_fails_the_opening():
     await mcp.close()
 
 
-async def test_A10_1_a_hung_server_is_bounded_and_closing_does_not_wait_for_it():
+async def test_A10_1_T_A8d_a_hung_server_is_bounded_and_closing_does_not_wait_for_it():
     mcp = source(raw(start="hang"), connect_timeout=60.0)
     host = Host(mcp)
     opening = asyncio.create_task(mcp.open(host.publish))
