@@ -37,7 +37,7 @@ run: $(VENV)/.run ## a scripted conversation with real MCP servers and Python to
 	@PATH="$(CURDIR)/$(BIN):$$PATH" toolcrib run examples/workshop.yaml
 
 test: $(VENV)/.test $(VENV)/.npm ## every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/.check ## ruff, mypy strict, pyright strict, the import layers
 	$(BIN)/ruff check

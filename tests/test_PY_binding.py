@@ -633,6 +633,9 @@ class Odd:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        return "Odd()"
+
 
 @pytest.mark.parametrize(
     ("default", "said"),

@@ -434,7 +434,11 @@ def body(sent: Round) -> str:
     return json.dumps(anthropic.tools(sent.definitions))
 
 
-@pytest.mark.parametrize("dynamic", [None, Dynamic(default="always"), Dynamic()], ids=str)
+@pytest.mark.parametrize(
+    "dynamic",
+    [None, Dynamic(default="always"), Dynamic()],
+    ids=["static", "always", "deferred"],
+)
 async def test_TS08_whoever_connects_first_a_new_session_sends_the_same_bytes(
     dynamic: Dynamic | None,
 ) -> None:

@@ -16,6 +16,7 @@ from toolcrib.deploy import loads
 from toolcrib.deploy.clients import Imported, imported, read_client_file, usable
 from toolcrib.errors import ConfigurationError
 from toolcrib.sources.mcp import McpServer
+from toolcrib.sources.mcp.auth.declared import is_sendable
 
 SECRETS = ("ghp_0123456789abcdef", "hunter2hunter2", "sk-ant-12345678", "pw-of-db", "QUERYKEY1")
 
@@ -383,7 +384,11 @@ def client_files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     refs = OWN_REFS[dialect] + ([] if dialect == "claude" else PLACES)
     wild = WILD.filter(lambda one: "{" not in one)
     piece = wild | st.sampled_from([*refs, *REMARKABLE]) | SECRETISH
-    text = st.lists(piece, max_size=3).map("".join)
+    text = st.lists(piece, max_size=3).map("".join).filter(lambda one: MARK not in one)
+    full = [ref for ref in refs if "EMPTY" not in ref and "NIL" not in ref]
+    word = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12)
+    sent = st.lists(word.filter(lambda one: "{" not in one) | st.sampled_from(full), max_size=3)
+    header = sent.map("".join).filter(lambda one: not one or is_sendable(one))
     name = WILD.filter(lambda one: one.strip() and "=" not in one and "{" not in one)
     names = st.lists(WILD, max_size=2)
     start = st.sampled_from(["/opt/", "./", "../", "~/", "~", "x/"])
@@ -400,7 +405,7 @@ def client_files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     )
     http = st.fixed_dictionaries(
         {"url": st.tuples(st.sampled_from(["https://h/", "http://h:8/"]), text).map("".join)},
-        optional={"headers": st.dictionaries(name, text, max_size=2), "includeTools": names},
+        optional={"headers": st.dictionaries(name, header, max_size=2), "includeTools": names},
     )
     servers = draw(st.dictionaries(name, stdio | http, min_size=1, max_size=3))
     if dialect == "vscode":
@@ -408,6 +413,7 @@ def client_files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return dialect, {"mcpServers": servers}
 
 
+MARK = "~|~"
 REMARKABLE = ["$", "#", ": ", "- ", "{", "[", "'", '"', "null", "yes", "0755", "\n", "\\"]
 
 
@@ -422,14 +428,12 @@ def missing(text: str, meant: Mapping[str, McpServer], known: Iterable[str]) -> 
     seen: set[str] = set()
     found = read_back(text, Marks({name: VALUES[name] for name in known}))
     for name in meant:
-        for part in "\0".join((*texts_of(found[name]), "")).split("\1"):
-            if not part.startswith("\2"):
+        for at, part in enumerate("\0".join((*texts_of(found[name]), "")).split(MARK)):
+            if at % 2 == 0:
                 pattern.append(re.escape(part))
             else:
-                pattern.append(
-                    f"(?P={part[1:]})" if part[1:] in seen else f"(?P<{part[1:]}>[^\0]*?)"
-                )
-                seen.add(part[1:])
+                pattern.append(f"(?P={part})" if part in seen else f"(?P<{part}>[^\0]*?)")
+                seen.add(part)
     whole = "".join(text + "\0" for one in meant.values() for text in texts_of(one))
     solved = re.fullmatch("".join(pattern), whole, re.DOTALL)
     assert solved is not None
@@ -447,7 +451,7 @@ class Marks(dict[str, str]):
     """Every other variable is set too, to a mark that no text of a file holds."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        return super().get(name, f"\1\2{name}\1")
+        return super().get(name, f"{MARK}{name}{MARK}")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)

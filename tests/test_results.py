@@ -235,7 +235,7 @@ CASES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), CASES, ids=lambda v: str(v)[:30])
+@pytest.mark.parametrize(("value", "text"), CASES, ids=[text[:40] for _, text in CASES])
 async def test_RS02_anything_reasonable_has_a_documented_text(value: Any, text: str) -> None:
     result = await returned(value)
     assert (result.text, result.is_error) == (text, False)
