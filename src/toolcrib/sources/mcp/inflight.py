@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from toolcrib.sources.mcp.changes import Changes
 from toolcrib.sources.mcp.connection import Hears
-from toolcrib.sources.mcp.hearing import LEVELS, words_of
+from toolcrib.sources.mcp.logged import severity, words_of
 from toolcrib.sources.mcp.outgoing import Outgoing
 from toolcrib.sources.mcp.shapes import text_of
 
@@ -82,8 +82,7 @@ class InFlight:
             asked.hears.log(level, text)
         elif self._logged < MAX_LOGGED:
             self._logged += 1
-            severity = LEVELS.get(level, logging.INFO)
-            logger.log(severity, "MCP server %r says: %s", self._server, self._masked(text))
+            logger.log(severity(level), "MCP server %r says: %s", self._server, self._masked(text))
 
 
 def _number(value: object) -> float | None:
