@@ -17,10 +17,10 @@ from servers.support import until as soon
 from test_mcp_keep import BOUND, Peer, Scripted, keeping, nothing, until
 from toolcrib.errors import InvalidDefinition, NotAvailable
 from toolcrib.sources.mcp import Health, McpServer
-from toolcrib.sources.mcp.breaker import Breaker
 from toolcrib.sources.mcp.health import Pace
-from toolcrib.sources.mcp.keep import Keeper
-from toolcrib.sources.mcp.link import Link
+from toolcrib.sources.mcp.keep.breaker import Breaker
+from toolcrib.sources.mcp.keep.keeper import Keeper
+from toolcrib.sources.mcp.link.link import Link
 from toolcrib.sources.mcp.settings import ServerSettings
 
 PACE = Pace(first_backoff=1.0, max_backoff=30.0, open_after=3, open_pause=60.0)

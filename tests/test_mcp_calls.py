@@ -21,10 +21,10 @@ from toolcrib.content import ToolCall, ToolResult
 from toolcrib.errors import NotAvailable
 from toolcrib.policy import NO_POLICY, Policies, Policy
 from toolcrib.sources.mcp import McpServer
-from toolcrib.sources.mcp.clock import Clock, limit
-from toolcrib.sources.mcp.faults import AnswerLost
-from toolcrib.sources.mcp.hearing import MAX_CHARS, MAX_LOGS
-from toolcrib.sources.mcp.repeats import KEY, patience
+from toolcrib.sources.mcp.calls.clock import Clock, limit
+from toolcrib.sources.mcp.calls.hearing import MAX_CHARS, MAX_LOGS
+from toolcrib.sources.mcp.calls.repeats import KEY, patience
+from toolcrib.sources.mcp.link.faults import AnswerLost
 from toolcrib.sources.mcp.settings import ServerSettings
 
 ERAS = ["legacy", "modern"]

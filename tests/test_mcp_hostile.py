@@ -16,8 +16,10 @@ from servers.faulty import CELLS, Cell, cells, serving
 from servers.http_peer import peer
 from servers.support import BOUND, Host, hosting, raw, source, until, with_token
 from toolcrib.content import ToolResult
-from toolcrib.sources.mcp import McpServer, dispatcher, member, starting
-from toolcrib.sources.mcp.process import ServerProcess
+from toolcrib.sources.mcp import McpServer, member
+from toolcrib.sources.mcp.link import starting
+from toolcrib.sources.mcp.wire import dispatcher
+from toolcrib.sources.mcp.wire.process import ServerProcess
 
 FLOOD = """
 import json, os, sys

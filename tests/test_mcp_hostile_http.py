@@ -14,8 +14,9 @@ from servers.http_peer import JSON, Answer, Peer, peer
 from servers.support import hosting, source, until
 from toolcrib.content import ToolResult
 from toolcrib.policy import Policies, Policy
-from toolcrib.sources.mcp import McpServer, endpoint
+from toolcrib.sources.mcp import McpServer
 from toolcrib.sources.mcp.settings import ServerSettings
+from toolcrib.sources.mcp.wire import endpoint
 
 Writes = Callable[[asyncio.StreamWriter], Awaitable[bool]]
 

@@ -13,7 +13,7 @@ from servers.support import hosting, raw, source
 from toolcrib.errors import InvalidDefinition
 from toolcrib.sources import mcp
 from toolcrib.sources.mcp import Overrides
-from toolcrib.sources.mcp.mirror import Mirror, mirror
+from toolcrib.sources.mcp.catalogue.mirror import Mirror, mirror
 
 LISTING = [
     {"name": name, "description": f"{name} of the server"}

@@ -32,7 +32,7 @@ from servers.support import (
     with_token,
 )
 from toolcrib.sources.mcp import McpServer
-from toolcrib.sources.mcp.descendants import MARK, end_marked, handed_on, marked
+from toolcrib.sources.mcp.wire.descendants import MARK, end_marked, handed_on, marked
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 

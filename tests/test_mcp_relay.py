@@ -39,8 +39,7 @@ from toolcrib.host import (
 )
 from toolcrib.policy import Policies, Policy
 from toolcrib.sources.mcp import McpServer, McpSource
-from toolcrib.sources.mcp.clock import Clock
-from toolcrib.sources.mcp.questions import (
+from toolcrib.sources.mcp.asking.questions import (
     Asker,
     Caller,
     Refused,
@@ -49,6 +48,7 @@ from toolcrib.sources.mcp.questions import (
     sampled,
     sampling,
 )
+from toolcrib.sources.mcp.calls.clock import Clock
 from toolcrib.sources.mcp.settings import ServerSettings
 
 ERAS = ["legacy", "modern"]
@@ -638,7 +638,7 @@ async def test_a_server_may_take_its_question_back():
 
 @pytest.mark.parametrize("bound", ["MAX_OPEN", "MAX_ASKED"])
 async def test_there_is_an_end_of_questions(bound: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(f"toolcrib.sources.mcp.asked.{bound}", 0)
+    monkeypatch.setattr(f"toolcrib.sources.mcp.link.asked.{bound}", 0)
     async with hosting(asking("legacy")) as at:
         assert "asks too much" in (await said(at, Person(), **ASK))["error"]["message"]
 

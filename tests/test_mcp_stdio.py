@@ -37,7 +37,7 @@ from toolcrib.errors import ConfigurationError, NotAvailable, NotReady
 from toolcrib.function import tool
 from toolcrib.sources.contract import Source
 from toolcrib.sources.mcp import McpServer
-from toolcrib.sources.mcp.process import ServerProcess
+from toolcrib.sources.mcp.wire.process import ServerProcess
 
 ERAS = ["legacy", "modern"]
 
@@ -418,7 +418,7 @@ async def test_MC09_under_many_callers_and_kills_every_call_ends_as_one_of_three
 async def test_a_message_beyond_the_limit_ends_the_connection_and_not_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("toolcrib.sources.mcp.process.MAX_LINE", 300_000)
+    monkeypatch.setattr("toolcrib.sources.mcp.wire.process.MAX_LINE", 300_000)
     async with hosting(source(first_backoff=60.0, max_backoff=60.0)) as host:
         big = await host.call("raw__big", n=200_000)
         assert big.meta["truncation"].original_bytes == 200_000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conftest import outcome
 from toolcrib import Assembly, Conflict, ToolDefinition
 from toolcrib.names import MAX_NAME, exposed_name, exposed_names, is_exposed_name, namespace
-from toolcrib.sources.mcp.mirror import mirror
+from toolcrib.sources.mcp.catalogue.mirror import mirror
 from toolcrib.sources.remote import mount
 
 A: Any = {"type": "object", "properties": {"a": {"type": "string"}}}

@@ -51,7 +51,7 @@ from toolcrib.manifest import ManifestTool
 from toolcrib.providers import anthropic, gemini
 from toolcrib.providers import mcp as mcp_format
 from toolcrib.results import structured, to_result
-from toolcrib.sources.mcp.translate import result_of
+from toolcrib.sources.mcp.content.translate import result_of
 
 
 async def returned(value: Any, **settings: Any) -> ToolResult:

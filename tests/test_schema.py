@@ -12,7 +12,7 @@ from conftest import Plain, outcome
 from toolcrib import Assembly, InvalidSchema, ToolDefinition, validate_schema
 from toolcrib.arguments import SchemaParser
 from toolcrib.schema import KNOWN_KEYWORDS, compile_asserting, compile_schema
-from toolcrib.sources.mcp.mirror import mirror
+from toolcrib.sources.mcp.catalogue.mirror import mirror
 
 WORDS = """
     type properties required additionalProperties patternProperties propertyNames minProperties

@@ -9,8 +9,8 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
+from toolcrib.sources.mcp.asking.questions import Caller
 from toolcrib.sources.mcp.changes import Changes
-from toolcrib.sources.mcp.questions import Caller
 
 __all__ = ["Connection", "Hears"]
 

@@ -17,16 +17,16 @@ from typing import Any, Final
 from toolcrib.errors import Conflict
 from toolcrib.host import Ability, abilities_of
 from toolcrib.manifest import ManifestTool
-from toolcrib.sources.mcp.bridges import prompt_tools, resource_tools
-from toolcrib.sources.mcp.era import Era
-from toolcrib.sources.mcp.faults import Rejected
+from toolcrib.sources.mcp.calls.repeats import Calls, Lease
+from toolcrib.sources.mcp.catalogue.bridges import prompt_tools, resource_tools
+from toolcrib.sources.mcp.catalogue.mirror import Mirror, Mirrored, Rejection, mirror
+from toolcrib.sources.mcp.catalogue.remote_tools import remote_tool
 from toolcrib.sources.mcp.health import Health, Pace
-from toolcrib.sources.mcp.keep import Keeper
-from toolcrib.sources.mcp.link import Link
-from toolcrib.sources.mcp.mirror import Mirror, Mirrored, Rejection, mirror
-from toolcrib.sources.mcp.per_session import SessionPool
-from toolcrib.sources.mcp.remote_tools import remote_tool
-from toolcrib.sources.mcp.repeats import Calls, Lease
+from toolcrib.sources.mcp.keep.keeper import Keeper
+from toolcrib.sources.mcp.keep.per_session import SessionPool
+from toolcrib.sources.mcp.link.era import Era
+from toolcrib.sources.mcp.link.faults import Rejected
+from toolcrib.sources.mcp.link.link import Link
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.tool import CallContext
 

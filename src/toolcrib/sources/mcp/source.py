@@ -20,9 +20,9 @@ from toolcrib.errors import (
 from toolcrib.frozen import NOTHING
 from toolcrib.host import Ability
 from toolcrib.sources.contract import Publish
+from toolcrib.sources.mcp.catalogue.mirror import Rejection
 from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.member import Member
-from toolcrib.sources.mcp.mirror import Rejection
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.sources.mcp.servers import Reloaded, declared, difference, only_told
 

@@ -25,7 +25,7 @@ from toolcrib.host import (
     HasRoots,
     Samples,
 )
-from toolcrib.sources.mcp.questions import (
+from toolcrib.sources.mcp.asking.questions import (
     METHODS,
     Asker,
     Caller,

@@ -35,9 +35,9 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolcrib.host import abilities_of
-from toolcrib.sources.mcp.dispatcher import Ears, Heedful
-from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
-from toolcrib.sources.mcp.questions import METHODS, capabilities
+from toolcrib.sources.mcp.asking.questions import METHODS, capabilities
+from toolcrib.sources.mcp.wire.dispatcher import Ears, Heedful
+from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
 
 __all__ = ["RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.manifest import ManifestTool
 from toolcrib.names import exposed_name
-from toolcrib.sources.mcp.faults import ServerFault
-from toolcrib.sources.mcp.pages import all_pages
-from toolcrib.sources.mcp.remote_tools import asking
-from toolcrib.sources.mcp.repeats import Calls
+from toolcrib.sources.mcp.calls.repeats import Calls
+from toolcrib.sources.mcp.catalogue.remote_tools import asking
+from toolcrib.sources.mcp.content.pages import all_pages
+from toolcrib.sources.mcp.content.shapes import list_of, object_of, text_of
+from toolcrib.sources.mcp.link.faults import ServerFault
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.shapes import list_of, object_of, text_of
 from toolcrib.tool import CallContext
 
 __all__ = ["prompt_tools", "resource_tools"]

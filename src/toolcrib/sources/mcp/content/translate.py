@@ -21,7 +21,7 @@ from toolcrib.content import (
     ToolResult,
 )
 from toolcrib.definition import compact_json
-from toolcrib.sources.mcp.shapes import list_of, object_of, text_of
+from toolcrib.sources.mcp.content.shapes import list_of, object_of, text_of
 
 __all__ = ["part_of", "result_of"]
 

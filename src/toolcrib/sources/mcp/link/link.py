@@ -10,22 +10,22 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio
 from mcp import MCPError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from toolcrib.host import Ability
-from toolcrib.sources.mcp.asked import Asked
+from toolcrib.sources.mcp.asking.questions import Asker
+from toolcrib.sources.mcp.asking.relay import Relay
 from toolcrib.sources.mcp.changes import Changes
 from toolcrib.sources.mcp.connection import Hears
-from toolcrib.sources.mcp.dispatcher import Ears
-from toolcrib.sources.mcp.era import Era
-from toolcrib.sources.mcp.faults import (
+from toolcrib.sources.mcp.link.asked import Asked
+from toolcrib.sources.mcp.link.era import Era
+from toolcrib.sources.mcp.link.faults import (
     CLOSED,
     NO_ANSWER,
     AnswerLost,
@@ -37,23 +37,17 @@ from toolcrib.sources.mcp.faults import (
     fate,
     words,
 )
-from toolcrib.sources.mcp.inflight import InFlight
-from toolcrib.sources.mcp.listing import listed_tools
-from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
-from toolcrib.sources.mcp.process import ServerProcess
-from toolcrib.sources.mcp.questions import Asker
-from toolcrib.sources.mcp.relay import Relay
+from toolcrib.sources.mcp.link.inflight import InFlight
+from toolcrib.sources.mcp.link.line import Line
+from toolcrib.sources.mcp.link.listing import listed_tools
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.session import RawClient, RawSession, raw_client
-from toolcrib.sources.mcp.starting import Turn
-from toolcrib.sources.mcp.wire import HttpWatch, http_streams, process_streams
+from toolcrib.sources.mcp.wire.dispatcher import Ears
+from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
+from toolcrib.sources.mcp.wire.session import RawClient, RawSession
 
 __all__ = ["Link"]
 
 logger = logging.getLogger("toolcrib.mcp")
-
-LEAVING = 3.0
-"""Seconds for a farewell over HTTP (the DELETE of a session)."""
 
 
 class Link:
@@ -77,12 +71,10 @@ class Link:
         silence: float = math.inf,
     ) -> None:
         self._server = server
-        self._era = era
-        self._connect_timeout = connect_timeout
-        self._grace = grace
         self._silence = silence
-        self._process: ServerProcess | None = None
-        self._watch = HttpWatch(self.end, self._waiting)
+        self._line = Line(
+            server, era, connect_timeout=connect_timeout, grace=grace, on_refusal=self.end
+        )
         self._client: RawClient | None = None
         self._session: RawSession | None = None
         self.changes = Changes()
@@ -92,7 +84,6 @@ class Link:
         self._ears = Ears(self._lost, self._in_flight.heard, self._asked.answer, abilities)
         self._listed = False
         self._in_doubt = False
-        self._scope = anyio.CancelScope()
         self.ended = asyncio.Event()
         self.suspect = asyncio.Event()
         self.listening = asyncio.Event()
@@ -101,61 +92,14 @@ class Link:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
-        """Connects; leaving closes. Enter and leave it in one task. Raises whatever the SDK raises,
-        in an exception group where it died under us, and `TimeoutError`."""
-        opened, turn = False, Turn()
-        with self._scope as scope:
-            # One scope round everything: the SDK's scopes must not outlive an inner one of ours.
+        """Connects; leaving closes. Enter and leave it in one task. Raises as `Line.open`."""
+        async with self._line.open(self._ears) as client:
+            self._client, self._session = client, client.raw
+            self.version = client.protocol_version
             try:
-                if self._server.transport == "stdio":
-                    await turn.begin()  # waiting for it is no time of the server
-                scope.deadline = anyio.current_time() + self._connect_timeout
-                client = raw_client(self._transport(), self._era.mode, self._ears)
-                async with client:
-                    turn.end()
-                    opened, scope.deadline = True, math.inf
-                    self._client, self._session = client, client.raw
-                    self.version = client.protocol_version
-                    self._era.connected(client.raw.is_modern)
-                    try:
-                        yield
-                    finally:
-                        self._client = self._session = None
-                        scope.deadline = anyio.current_time() + LEAVING
-            except Exception as error:
-                if not opened and self._era.failed(error):
-                    raise NotSent("it speaks another protocol version than before") from error
-                raise
+                yield
             finally:
-                turn.end()
-        if scope.cancelled_caught and not opened:
-            timeout = TimeoutError(f"it did not answer within {self._connect_timeout:g} s")
-            self._era.failed(timeout)
-            raise timeout
-
-    @asynccontextmanager
-    async def _transport(self) -> AsyncGenerator[Any]:
-        if self._server.transport == "http":
-            async with http_streams(self._server, self._watch) as streams:
-                yield streams
-            return
-        with anyio.CancelScope(shield=True):
-            # A start that is cancelled half-way leaves a process that nobody can end any more.
-            self._process = await ServerProcess.start(self._server)
-        assert self._process is not None
-        async with process_streams(self._process, self._grace) as streams:
-            yield streams
-
-    @contextmanager
-    def _waiting(self) -> Generator[None]:
-        """Inside, somebody is asked to log in, and the time to connect stands still."""
-        left = self._scope.deadline - anyio.current_time()
-        self._scope.deadline = math.inf
-        try:
-            yield
-        finally:
-            until = anyio.current_time() + left
-            self._scope.deadline = min(self._scope.deadline, until)  # perhaps it is left already
+                self._client = self._session = None
 
     def end(self, reason: str) -> None:
         """Declares the connection of no more use: the owner leaves it. The first reason stays."""
@@ -166,26 +110,22 @@ class Link:
     def abort(self) -> None:
         """Stops whatever the owner is waiting for on this connection."""
         self.end("closed")
-        self._scope.cancel()
+        self._line.abort()
 
     def _lost(self) -> None:
         self.end(CLOSED)
 
     @property
     def how_it_ended(self) -> str:
-        """What is known of the server's end; after the link was left, of its process too. Empty
-        where nothing is."""
-        return self._process.how_it_ended if self._process else ""
+        return self._line.how_it_ended
 
     @property
     def stderr(self) -> str:
-        """The tail of what the server wrote beside the protocol."""
-        return self._process.stderr if self._process else ""
+        return self._line.stderr
 
     @property
     def last_status(self) -> int:
-        """The status of the last HTTP answer, 0 where there was none."""
-        return self._watch.last_status
+        return self._line.last_status
 
     @property
     def pingable(self) -> bool:
@@ -225,9 +165,9 @@ class Link:
             outgoing.reset(token)
 
     def _failure(self, error: MCPError, going: Outgoing, modern: bool) -> Exception:
-        http, status = self._process is None, going.status
+        http, status = self._line.is_http, going.status
         # A server may send the SDK's code for a closed connection as its own.
-        gone = self.ended.is_set() or (self._process is not None and self._process.gone)
+        gone = self.ended.is_set() or self._line.is_gone
         seen = Seen(going.sent, status, going.abandoned, gone)
         what = fate(error.code, seen, http=http, modern=modern)
         if what == "turned_away" and status == 403:

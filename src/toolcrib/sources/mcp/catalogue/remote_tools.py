@@ -14,7 +14,10 @@ from toolcrib.content import ToolResult
 from toolcrib.definition import ToolDefinition
 from toolcrib.manifest import ManifestTool, Stages
 from toolcrib.results import to_result
-from toolcrib.sources.mcp.faults import (
+from toolcrib.sources.mcp.calls.repeats import Calls
+from toolcrib.sources.mcp.catalogue.mirror import Mirrored
+from toolcrib.sources.mcp.content.translate import result_of
+from toolcrib.sources.mcp.link.faults import (
     AnswerLost,
     Forbidden,
     ServerFault,
@@ -22,9 +25,6 @@ from toolcrib.sources.mcp.faults import (
     Unanswered,
     Unreadable,
 )
-from toolcrib.sources.mcp.mirror import Mirrored
-from toolcrib.sources.mcp.repeats import Calls
-from toolcrib.sources.mcp.translate import result_of
 from toolcrib.tool import CallContext
 
 __all__ = ["asking", "remote_tool"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from toolcrib.sources.mcp.shapes import list_of
+from toolcrib.sources.mcp.content.shapes import list_of
 
 __all__ = ["MAX_ITEMS", "MAX_PAGES", "all_pages"]
 

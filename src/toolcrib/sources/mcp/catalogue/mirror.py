@@ -13,8 +13,8 @@ from toolcrib.definition import Annotations, ToolDefinition
 from toolcrib.errors import InvalidDefinition, InvalidSchema
 from toolcrib.names import exposed_name
 from toolcrib.schema import compile_schema
+from toolcrib.sources.mcp.content.shapes import object_of, text_of
 from toolcrib.sources.mcp.overrides import AS_LISTED, Overrides
-from toolcrib.sources.mcp.shapes import object_of, text_of
 
 __all__ = ["Mirror", "Mirrored", "Rejection", "mirror"]
 

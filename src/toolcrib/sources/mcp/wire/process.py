@@ -18,8 +18,8 @@ from typing import Final, cast
 
 from mcp.client.stdio import get_default_environment
 
-from toolcrib.sources.mcp.descendants import MARK, end_marked, handed_on
 from toolcrib.sources.mcp.server import McpServer
+from toolcrib.sources.mcp.wire.descendants import MARK, end_marked, handed_on
 
 __all__ = ["MAX_LINE", "STDERR_KEPT", "LineTooLong", "ServerProcess"]
 

@@ -17,13 +17,13 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from toolcrib.errors import NotAvailable
 from toolcrib.policy import Policy
-from toolcrib.sources.mcp.clock import Clock
+from toolcrib.sources.mcp.asking.questions import Asker
+from toolcrib.sources.mcp.asking.relay import Relay
+from toolcrib.sources.mcp.calls.clock import Clock
+from toolcrib.sources.mcp.calls.hearing import ToCall
+from toolcrib.sources.mcp.calls.rounds import MAY_ASK, Rounds
 from toolcrib.sources.mcp.connection import Hears
-from toolcrib.sources.mcp.faults import AnswerLost, Forbidden, TooLate
-from toolcrib.sources.mcp.hearing import ToCall
-from toolcrib.sources.mcp.questions import Asker
-from toolcrib.sources.mcp.relay import Relay
-from toolcrib.sources.mcp.rounds import MAY_ASK, Rounds
+from toolcrib.sources.mcp.link.faults import AnswerLost, Forbidden, TooLate
 from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.tool import CallContext
 

@@ -6,7 +6,7 @@ from mcp import MCPError
 from mcp.client.session import DISCOVER_TIMEOUT_SECONDS
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
-from toolcrib.sources.mcp.faults import leaf
+from toolcrib.sources.mcp.link.faults import leaf
 
 __all__ = ["Era"]
 

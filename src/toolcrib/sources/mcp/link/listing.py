@@ -8,8 +8,8 @@ from typing import Any
 from mcp import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
-from toolcrib.sources.mcp.pages import all_pages
-from toolcrib.sources.mcp.session import RawSession
+from toolcrib.sources.mcp.content.pages import all_pages
+from toolcrib.sources.mcp.wire.session import RawSession
 
 __all__ = ["listed_tools"]
 

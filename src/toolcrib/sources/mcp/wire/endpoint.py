@@ -15,10 +15,10 @@ from typing import Any, Final, cast
 import httpx2
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
 
+from toolcrib.sources.mcp.content.shapes import object_of
 from toolcrib.sources.mcp.health import delay
-from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
-from toolcrib.sources.mcp.process import MAX_LINE
-from toolcrib.sources.mcp.shapes import object_of
+from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
+from toolcrib.sources.mcp.wire.process import MAX_LINE
 
 __all__ = ["Endpoint", "Resumed", "TooMuch"]
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 from toolcrib.errors import NotAvailable
-from toolcrib.sources.mcp.keep import Keeper
+from toolcrib.sources.mcp.keep.keeper import Keeper
 from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.tool import CallContext
 

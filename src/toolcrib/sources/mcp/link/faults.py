@@ -21,7 +21,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from toolcrib.sources.mcp.session import UnsupportedVersion
+from toolcrib.sources.mcp.wire.session import UnsupportedVersion
 
 __all__ = [
     "CLOSED",

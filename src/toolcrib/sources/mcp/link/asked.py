@@ -14,11 +14,11 @@ from typing import Any, Final
 import anyio
 from mcp import MCPError
 
+from toolcrib.sources.mcp.asking.questions import Caller, Refused
+from toolcrib.sources.mcp.asking.relay import Relay
 from toolcrib.sources.mcp.connection import Hears
-from toolcrib.sources.mcp.inflight import InFlight
-from toolcrib.sources.mcp.outgoing import Outgoing
-from toolcrib.sources.mcp.questions import Caller, Refused
-from toolcrib.sources.mcp.relay import Relay
+from toolcrib.sources.mcp.link.inflight import InFlight
+from toolcrib.sources.mcp.wire.outgoing import Outgoing
 
 __all__ = ["Asked", "joint"]
 

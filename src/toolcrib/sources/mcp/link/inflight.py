@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from toolcrib.sources.mcp.changes import Changes
 from toolcrib.sources.mcp.connection import Hears
-from toolcrib.sources.mcp.logged import severity, words_of
-from toolcrib.sources.mcp.outgoing import Outgoing
-from toolcrib.sources.mcp.shapes import text_of
+from toolcrib.sources.mcp.content.logged import severity, words_of
+from toolcrib.sources.mcp.content.shapes import text_of
+from toolcrib.sources.mcp.wire.outgoing import Outgoing
 
 __all__ = ["InFlight"]
 

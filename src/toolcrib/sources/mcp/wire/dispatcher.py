@@ -20,7 +20,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from toolcrib.host import Ability
-from toolcrib.sources.mcp.outgoing import Outgoing, outgoing
+from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
 
 __all__ = ["Ears", "Heedful"]
 

@@ -14,8 +14,8 @@ from anyio.abc import TaskGroup
 
 from toolcrib.sources.mcp.changes import follow
 from toolcrib.sources.mcp.connection import Connection
-from toolcrib.sources.mcp.faults import words
 from toolcrib.sources.mcp.health import Pace, delay
+from toolcrib.sources.mcp.link.faults import words
 
 __all__ = ["Watch"]
 

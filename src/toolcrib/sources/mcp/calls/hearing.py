@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
-from toolcrib.sources.mcp.clock import Clock
-from toolcrib.sources.mcp.logged import MAX_CHARS, severity
-from toolcrib.sources.mcp.questions import Caller
+from toolcrib.sources.mcp.asking.questions import Caller
+from toolcrib.sources.mcp.calls.clock import Clock
+from toolcrib.sources.mcp.content.logged import MAX_CHARS, severity
 from toolcrib.tool import CallContext
 
 __all__ = ["ToCall"]

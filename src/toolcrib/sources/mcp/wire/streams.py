@@ -19,11 +19,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from toolcrib.sources.mcp.auth.flow import authorizing
-from toolcrib.sources.mcp.endpoint import Endpoint
-from toolcrib.sources.mcp.outgoing import outgoing
-from toolcrib.sources.mcp.process import ServerProcess
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.streamable import http_transport, is_answerable
+from toolcrib.sources.mcp.wire.endpoint import Endpoint
+from toolcrib.sources.mcp.wire.outgoing import outgoing
+from toolcrib.sources.mcp.wire.process import ServerProcess
+from toolcrib.sources.mcp.wire.streamable import http_transport, is_answerable
 
 __all__ = ["HttpWatch", "http_streams", "process_streams"]
 

@@ -20,8 +20,8 @@ from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, JSONRPCNotification, RequestId
 
-from toolcrib.sources.mcp.outgoing import outgoing
-from toolcrib.sources.mcp.process import MAX_LINE
+from toolcrib.sources.mcp.wire.outgoing import outgoing
+from toolcrib.sources.mcp.wire.process import MAX_LINE
 
 __all__ = ["http_transport", "is_answerable"]
 

@@ -28,8 +28,8 @@ from toolcrib.host import (
     SamplingMessage,
     SamplingRequest,
 )
-from toolcrib.sources.mcp.shapes import list_of, object_of, text_of
-from toolcrib.sources.mcp.translate import part_of
+from toolcrib.sources.mcp.content.shapes import list_of, object_of, text_of
+from toolcrib.sources.mcp.content.translate import part_of
 
 __all__ = [
     "METHODS",

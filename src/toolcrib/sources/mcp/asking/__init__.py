@@ -1,0 +1,1 @@
+"""What servers ask of a conversation's host: the questions read, and relayed within their time."""

@@ -1,0 +1,1 @@
+"""Keeping servers connected: attempts, pauses, probes, and how each is said to be."""

@@ -1,0 +1,1 @@
+"""One connection: opened, asked, listed, closed, and what its failures mean."""
