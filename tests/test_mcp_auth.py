@@ -48,13 +48,13 @@ from toolcrib.sources.mcp.auth import (
     MemoryStore,
     TokenKey,
 )
-from toolcrib.sources.mcp.auth.login import login, logout
 from toolcrib.sources.mcp.auth.oauth.account import default_store
 from toolcrib.sources.mcp.auth.oauth.challenge import (
     is_challenge,
     is_worth_renewing,
     wanted_scopes,
 )
+from toolcrib.sources.mcp.login import login, logout
 
 KEY = TokenKey("http://server/mcp", "client", "read")
 

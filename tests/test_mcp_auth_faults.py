@@ -46,11 +46,11 @@ from toolcrib.sources.mcp.auth import (
     TokenKey,
 )
 from toolcrib.sources.mcp.auth import login as login_module
-from toolcrib.sources.mcp.auth.login import login, logout
 from toolcrib.sources.mcp.auth.oauth import exchange, renewal
 from toolcrib.sources.mcp.auth.oauth import person as people
 from toolcrib.sources.mcp.auth.oauth.provider import is_downgrade
 from toolcrib.sources.mcp.auth.stores import locks
+from toolcrib.sources.mcp.login import login, logout
 
 KEY = TokenKey("http://server/mcp", "client", "read")
 JSON = {"content-type": "application/json"}

@@ -24,7 +24,7 @@ from toolcrib.sources.mcp import McpServer
 from toolcrib.sources.mcp.calls.clock import Clock, limit
 from toolcrib.sources.mcp.calls.hearing import MAX_CHARS, MAX_LOGS
 from toolcrib.sources.mcp.calls.repeats import KEY, patience
-from toolcrib.sources.mcp.link.faults import AnswerLost
+from toolcrib.sources.mcp.failures import AnswerLost
 from toolcrib.sources.mcp.settings import ServerSettings
 
 ERAS = ["legacy", "modern"]

@@ -12,9 +12,9 @@ from mcp import MCPError
 
 from toolcrib.errors import NotAvailable
 from toolcrib.sources.mcp.changes import Changes
+from toolcrib.sources.mcp.failures import NotSent, Rejected
 from toolcrib.sources.mcp.health import Pace
 from toolcrib.sources.mcp.keep.keeper import Keeper
-from toolcrib.sources.mcp.link.faults import NotSent, Rejected
 
 BOUND = 5.0
 FAST = Pace(liveness=0.01, first_backoff=0.001, max_backoff=0.002, close_timeout=1.0)

@@ -13,9 +13,10 @@ from toolcrib.content import AudioPart, DataPart, FilePart, ImagePart, TextPart
 from toolcrib.sources.mcp.catalogue.mirror import mirror
 from toolcrib.sources.mcp.content.pages import MAX_PAGES, all_pages
 from toolcrib.sources.mcp.content.translate import part_of, result_of
+from toolcrib.sources.mcp.failures import Rejected
 from toolcrib.sources.mcp.health import delay
 from toolcrib.sources.mcp.link.era import Era
-from toolcrib.sources.mcp.link.faults import Rejected, Seen, fate, is_rejection, words
+from toolcrib.sources.mcp.link.faults import Seen, fate, is_rejection, words
 from toolcrib.sources.mcp.wire.session import UnsupportedVersion
 
 OBJECT = {"type": "object"}

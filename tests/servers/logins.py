@@ -16,7 +16,7 @@ from servers.support import BOUND, NO_WAIT, Host, hosting, source
 from toolcrib.content import ToolResult
 from toolcrib.sources.mcp import McpServer
 from toolcrib.sources.mcp.auth import AuthorizationCode, ClientCredentials, MemoryStore
-from toolcrib.sources.mcp.auth.login import login
+from toolcrib.sources.mcp.login import login
 
 HINT = "needs login: run toolcrib login FILE web"
 

@@ -36,7 +36,7 @@ def no_browser(url: str) -> object:
 
 async def login(file: Path, name: str, source: str | None, opens: Opens, port: int) -> Exit:
     """Logs in, connects once, and says what is there."""
-    from toolcrib.sources.mcp.auth.login import login as log_in
+    from toolcrib.sources.mcp.login import login as log_in
 
     server = _server(load(file), name, source)
 
@@ -51,7 +51,7 @@ async def login(file: Path, name: str, source: str | None, opens: Opens, port: i
 
 async def logout(file: Path, name: str, source: str | None) -> Exit:
     """Forgets the tokens; fine where there are none."""
-    from toolcrib.sources.mcp.auth.login import logout as log_out
+    from toolcrib.sources.mcp.login import logout as log_out
 
     had_any = await log_out(_server(load(file), name, source))
     _say(f"the tokens for {name!r} are forgotten" if had_any else f"no tokens for {name!r}")

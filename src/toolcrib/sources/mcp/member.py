@@ -21,11 +21,11 @@ from toolcrib.sources.mcp.calls.repeats import Calls, Lease
 from toolcrib.sources.mcp.catalogue.bridges import prompt_tools, resource_tools
 from toolcrib.sources.mcp.catalogue.mirror import Mirror, Mirrored, Rejection, mirror
 from toolcrib.sources.mcp.catalogue.remote_tools import remote_tool
+from toolcrib.sources.mcp.failures import Rejected
 from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.keep.keeper import Keeper
 from toolcrib.sources.mcp.keep.per_session import SessionPool
 from toolcrib.sources.mcp.link.era import Era
-from toolcrib.sources.mcp.link.faults import Rejected
 from toolcrib.sources.mcp.link.link import Link
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.tool import CallContext

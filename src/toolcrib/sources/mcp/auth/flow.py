@@ -21,7 +21,7 @@ from toolcrib.sources.mcp.auth.declared import Auth, Bearer
 from toolcrib.sources.mcp.auth.oauth.account import account_of
 from toolcrib.sources.mcp.auth.oauth.challenge import is_challenge
 from toolcrib.sources.mcp.auth.oauth.renewal import OAuthCredential
-from toolcrib.sources.mcp.link.faults import NotSent, Rejected
+from toolcrib.sources.mcp.failures import NotSent, Rejected
 
 __all__ = ["Authorizer", "authorizing"]
 

@@ -23,7 +23,7 @@ from toolcrib.sources.mcp.calls.clock import Clock
 from toolcrib.sources.mcp.calls.hearing import ToCall
 from toolcrib.sources.mcp.calls.rounds import MAY_ASK, Rounds
 from toolcrib.sources.mcp.connection import Hears
-from toolcrib.sources.mcp.link.faults import AnswerLost, Forbidden, TooLate
+from toolcrib.sources.mcp.failures import AnswerLost, Forbidden, TooLate
 from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.tool import CallContext
 

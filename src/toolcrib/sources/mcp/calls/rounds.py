@@ -16,8 +16,8 @@ from toolcrib.sources.mcp.asking.questions import METHODS, Refused
 from toolcrib.sources.mcp.asking.relay import Relay
 from toolcrib.sources.mcp.connection import Hears
 from toolcrib.sources.mcp.content.shapes import object_of
+from toolcrib.sources.mcp.failures import Unanswered, Unreadable
 from toolcrib.sources.mcp.health import delay
-from toolcrib.sources.mcp.link.faults import Unanswered, Unreadable
 
 __all__ = ["MAY_ASK", "Rounds"]
 

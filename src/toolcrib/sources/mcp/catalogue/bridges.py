@@ -15,7 +15,7 @@ from toolcrib.sources.mcp.calls.repeats import Calls
 from toolcrib.sources.mcp.catalogue.remote_tools import asking
 from toolcrib.sources.mcp.content.pages import all_pages
 from toolcrib.sources.mcp.content.shapes import list_of, object_of, text_of
-from toolcrib.sources.mcp.link.faults import ServerFault
+from toolcrib.sources.mcp.failures import ServerFault
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.tool import CallContext
 

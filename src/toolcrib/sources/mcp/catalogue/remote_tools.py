@@ -17,7 +17,7 @@ from toolcrib.results import to_result
 from toolcrib.sources.mcp.calls.repeats import Calls
 from toolcrib.sources.mcp.catalogue.mirror import Mirrored
 from toolcrib.sources.mcp.content.translate import result_of
-from toolcrib.sources.mcp.link.faults import (
+from toolcrib.sources.mcp.failures import (
     AnswerLost,
     Forbidden,
     ServerFault,

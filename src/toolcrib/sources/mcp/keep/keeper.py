@@ -17,11 +17,12 @@ from typing import Any
 import anyio
 
 from toolcrib.sources.mcp.connection import Connection, Hears
+from toolcrib.sources.mcp.failures import NotSent, Rejected
 from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.keep.breaker import Breaker
 from toolcrib.sources.mcp.keep.standing import Standing
 from toolcrib.sources.mcp.keep.watch import Watch
-from toolcrib.sources.mcp.link.faults import CLOSED, NotSent, Rejected, is_rejection, leaf, words
+from toolcrib.sources.mcp.link.faults import CLOSED, is_rejection, leaf, words
 
 __all__ = ["Keeper"]
 

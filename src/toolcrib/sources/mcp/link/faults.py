@@ -21,21 +21,14 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from toolcrib.sources.mcp.failures import NotSent, Rejected
 from toolcrib.sources.mcp.wire.session import UnsupportedVersion
 
 __all__ = [
     "CLOSED",
     "NO_ANSWER",
-    "AnswerLost",
     "Fate",
-    "Forbidden",
-    "NotSent",
-    "Rejected",
     "Seen",
-    "ServerFault",
-    "TooLate",
-    "Unanswered",
-    "Unreadable",
     "fate",
     "is_rejection",
     "leaf",
@@ -51,39 +44,6 @@ ADVICE: Final = {
     405: ": is this its Streamable HTTP address? (SSE is not spoken)",
 }
 NO_ANSWER: Final = "it took the request and gave no answer"
-
-
-class Rejected(Exception):
-    """No retry can mend it: the configuration is wrong."""
-
-
-class NotSent(Exception):
-    """The request was not executed: it never left, or was turned away."""
-
-
-class Forbidden(Exception):
-    """The server understood who asks, and does not let them do this: nothing was executed."""
-
-
-class AnswerLost(Exception):
-    """The request left and no answer will come: it may have been executed."""
-
-
-class TooLate(Exception):
-    """The call's time is over. It may have been executed."""
-
-
-class ServerFault(Exception):
-    """The server answered with a JSON-RPC error; its text is for the model."""
-
-
-class Unanswered(Exception):
-    """The server wants an answer first that nobody here gives: the call was not finished."""
-
-
-class Unreadable(Exception):
-    """The server answered, but not with what the protocol says."""
-
 
 Fate: TypeAlias = Literal["answered", "unreadable", "not_sent", "turned_away", "stale", "lost"]
 """What became of a request that failed.

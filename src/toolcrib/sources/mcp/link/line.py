@@ -13,8 +13,8 @@ from typing import Any
 
 import anyio
 
+from toolcrib.sources.mcp.failures import NotSent
 from toolcrib.sources.mcp.link.era import Era
-from toolcrib.sources.mcp.link.faults import NotSent
 from toolcrib.sources.mcp.link.starting import Turn
 from toolcrib.sources.mcp.server import McpServer
 from toolcrib.sources.mcp.wire.dispatcher import Ears

@@ -23,20 +23,10 @@ from toolcrib.sources.mcp.asking.questions import Asker
 from toolcrib.sources.mcp.asking.relay import Relay
 from toolcrib.sources.mcp.changes import Changes
 from toolcrib.sources.mcp.connection import Hears
+from toolcrib.sources.mcp.failures import AnswerLost, Forbidden, NotSent, ServerFault, Unreadable
 from toolcrib.sources.mcp.link.asked import Asked
 from toolcrib.sources.mcp.link.era import Era
-from toolcrib.sources.mcp.link.faults import (
-    CLOSED,
-    NO_ANSWER,
-    AnswerLost,
-    Forbidden,
-    NotSent,
-    Seen,
-    ServerFault,
-    Unreadable,
-    fate,
-    words,
-)
+from toolcrib.sources.mcp.link.faults import CLOSED, NO_ANSWER, Seen, fate, words
 from toolcrib.sources.mcp.link.inflight import InFlight
 from toolcrib.sources.mcp.link.line import Line
 from toolcrib.sources.mcp.link.listing import listed_tools
