@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
@@ -26,6 +27,14 @@ async def ended(work: Awaitable[T], within: float = 5.0) -> T:
     if task.cancelled():
         raise AssertionError("was cancelled, though nobody outside cancelled it")
     return task.result()
+
+
+def floor() -> float:
+    """CPU seconds that a fixed piece of work takes here and now: what bounds of work are said in,
+    as machines differ."""
+    began = time.process_time()
+    assert sum(i & 1 for i in range(1_000_000)) == 500_000
+    return time.process_time() - began
 
 
 def outcome(result: ToolResult) -> str:

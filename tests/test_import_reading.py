@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import floor
 from servers.support import BOUND, RAW, hosting
 from toolcrib.deploy import Deployment, loads
 from toolcrib.deploy.clients import DIALECTS, imported, read_client_file, usable
@@ -719,7 +720,7 @@ def test_a_hostile_file_is_judged_in_time(tmp_path: Path) -> None:
         began = time.process_time()
         used(file)
         imported(read_client_file(file), {})
-        assert time.process_time() - began < 3.0
+        assert time.process_time() - began < 60 * floor()
 
 
 def test_a_server_of_the_files_own_stands_before_one_of_that_name(tmp_path: Path) -> None:

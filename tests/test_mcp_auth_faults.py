@@ -36,6 +36,7 @@ from servers.oauth import MACHINE, OAuthPeer, Seen, oauth_peer, redirected
 from servers.support import BOUND, NO_WAIT, hosting, source, until
 from toolcrib.errors import ConfigurationError, InvalidDefinition, NotAvailable
 from toolcrib.sources.mcp import McpServer
+from toolcrib.sources.mcp import login as login_module
 from toolcrib.sources.mcp.auth import (
     AuthorizationCode,
     Bearer,
@@ -45,7 +46,6 @@ from toolcrib.sources.mcp.auth import (
     MemoryStore,
     TokenKey,
 )
-from toolcrib.sources.mcp.auth import login as login_module
 from toolcrib.sources.mcp.auth.oauth import exchange, renewal
 from toolcrib.sources.mcp.auth.oauth import person as people
 from toolcrib.sources.mcp.auth.oauth.provider import is_downgrade

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from conftest import floor
+
 SCRIPT = Path(__file__).parent / "data" / "json_schema_suite" / "hostile.py"
 
 
@@ -42,9 +44,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, l
 Report = dict[str, tuple[float, list[str]]]
 
 
-def test_none_takes_a_second(report: Report) -> None:
+def test_none_takes_longer_than_a_loop_of_thirty_million(report: Report) -> None:
     assert len(report) > 60
-    assert {name: seconds for name, (seconds, _) in report.items() if seconds > 1} == {}
+    bound = 30 * floor()
+    assert {name: seconds for name, (seconds, _) in report.items() if seconds > bound} == {}
 
 
 def test_references_and_dialects_outside_are_refused_unread(report: Report) -> None:

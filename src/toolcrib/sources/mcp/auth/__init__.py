@@ -3,7 +3,7 @@
 OAuth itself (discovery, registration, PKCE, every check of an answer) is the SDK's. Here is what a
 deployment needs round it: what is declared (`declared`); what a connection shows (`credential`) and
 how that joins its requests (`flow`); which texts are secret (`issued`); where tokens are kept
-(`stores`); how they are got and renewed (`oauth`); the login of a person (`login`, `loopback`).
+(`stores`); how they are got and renewed (`oauth`); where a login ends (`loopback`).
 """
 
 from toolcrib.sources.mcp.auth.declared import (
