@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from servers.http_peer import JSON, Answer, Peer, peer
+from servers.http_peer import JSON, Answer, Peer, peer, refusal, reply
 from servers.support import hosting, source, until
 from toolcrib.content import ToolResult
 from toolcrib.policy import Policies, Policy
 from toolcrib.sources.mcp import McpServer
+from toolcrib.sources.mcp.auth import Bearer
 from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.sources.mcp.wire import endpoint
 
@@ -199,6 +200,102 @@ async def again_at_once(writer: asyncio.StreamWriter) -> bool:
     writer.write(head("Content-Type: text/event-stream", "Connection: close"))
     writer.write(b"id: 1\nretry: 0\ndata:\n\n")
     return False
+
+
+async def one_event(writer: asyncio.StreamWriter) -> bool:
+    """An event stream that could be resumed, and ends."""
+    writer.write(head("Content-Type: text/event-stream", "Connection: close"))
+    writer.write(b"id: 1\nretry: 1\ndata:\n\n")
+    return False
+
+
+async def hangs_up(writer: asyncio.StreamWriter) -> bool:
+    """No answer at all."""
+    return False
+
+
+@pytest.mark.parametrize("status", [307, 400, 401, 403, 404, 405, 429, 500, 503])
+async def test_MC02_a_refused_resumption_says_nothing_of_the_call_that_was_taken(status: int):
+    async with peer() as one, hosting(source(declared(one, reconnect_wait=5.0))) as host:
+
+        def gate(verb: str, headers: dict[str, str], body: dict[str, Any]) -> Answer | None:
+            if verb == "GET":
+                return (status if "last-event-id" in headers else 405), {}, b""
+            return (200, {}, one_event) if body.get("method") == "tools/call" else None
+
+        one.gate = gate
+        assert kind(await host.call("peer__act")) == "outcome_unknown"
+        assert one.calls() == 1
+        assert any("last-event-id" in headers for _, headers, _ in one.requests)
+
+
+@ERAS
+async def test_MC02_what_is_sent_again_with_a_new_token_and_lost_is_not_what_was_refused(
+    modern: bool,
+):
+    tokens = iter(["old", "new", "newer"])
+    async with peer(modern=modern) as one:
+        server = McpServer(
+            "peer",
+            "http",
+            url=one.url,
+            liveness=0.0,
+            auth=Bearer(lambda: next(tokens)),
+            settings=ServerSettings(reconnect_wait=5.0),
+        )
+
+        def gate(verb: str, headers: dict[str, str], body: dict[str, Any]) -> Answer | None:
+            if body.get("method") != "tools/call":
+                return None
+            is_old = headers["authorization"] == "Bearer old"
+            return (401, {}, b"") if is_old else (200, {}, hangs_up)
+
+        one.gate = gate
+        async with hosting(source(server)) as host:
+            assert kind(await host.call("peer__act")) == "outcome_unknown"
+            assert one.calls() == 2
+
+
+async def test_A10_3_the_refusal_of_a_stream_or_of_a_farewell_gives_no_server_up():
+    async with peer() as one:
+
+        def gate(verb: str, headers: dict[str, str], body: dict[str, Any]) -> Answer | None:
+            if verb in ("GET", "DELETE"):
+                return 403, {}, b""
+            if body.get("method") == "tools/list":
+                return 200, JSON, refusal(body["id"], -32000, "not yet")
+            return None
+
+        one.gate = gate
+        async with hosting(source(declared(one))) as host:
+            assert host.health("peer").state == "degraded"
+            one.gate = None
+            await host.ready("peer")
+
+
+async def test_a_call_that_may_be_repeated_waits_for_the_probe_after_its_own_loss():
+    async with peer() as one, hosting(source(declared(one, reconnect_wait=5.0))) as host:
+        host.registry.govern(Policies({"peer__act": Policy(idempotent=True)}))
+        let_go = asyncio.Event()
+
+        async def late(writer: asyncio.StreamWriter) -> bool:
+            await let_go.wait()
+            return False
+
+        answers: list[Any] = [late, hangs_up]
+
+        def on_call(body: dict[str, Any]) -> Answer:
+            done = reply(body["id"], {"content": []})
+            return 200, JSON, answers.pop(0) if answers else done
+
+        one.on_call = on_call
+        slow = asyncio.create_task(host.call("peer__act"))
+        await until(one.calls)
+        assert kind(await host.call("peer__act")) == "ok"  # lost, and a probe answered since
+        let_go.set()
+        assert kind(await slow) == "ok"
+        assert one.calls() == 4
+        assert host.health("peer").attempts == 1
 
 
 def opened(one: Peer) -> int:

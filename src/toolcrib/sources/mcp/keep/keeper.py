@@ -104,7 +104,7 @@ class Keeper:
 
     @property
     def _is_usable(self) -> bool:
-        return self._link is not None and not self._link.ended.is_set()
+        return self._link is not None and self._link.is_usable
 
     def report(self) -> Health:
         """How the server is now, with what its process says now."""

@@ -122,6 +122,11 @@ class Link:
         """Whether the peer knows ping: 2026-07-28 took it away."""
         return self._session is not None and not self._session.is_modern
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether a request would be sent now."""
+        return self._session is not None and not (self.ended.is_set() or self._in_doubt)
+
     def busy_since(self, moment: float) -> bool:
         """Whether a request sent before `moment` (monotonic) is still waited for."""
         return self._in_flight.busy_since(moment)

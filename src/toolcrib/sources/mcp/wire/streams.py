@@ -141,8 +141,10 @@ async def process_streams(
 
 
 class HttpWatch:
-    """Sees each request and answer of one HTTP connection. `on_refusal` is told why no request will
-    be accepted on it any more; `waiting` lasts for as long as somebody is asked to log in."""
+    """Sees each message that is sent on one HTTP connection, and what answered it: a POST. What
+    else goes to and fro (the stream of an answer resumed, a farewell) says nothing of what became
+    of a message. `on_refusal` is told why no request will be accepted any more; `waiting` lasts for
+    as long as somebody is asked to log in."""
 
     def __init__(
         self,
@@ -154,8 +156,10 @@ class HttpWatch:
         self.last_status = 0
 
     async def on_request(self, request: httpx2.Request) -> None:
-        if (going := outgoing.get()) is None:
+        if request.method != "POST" or (going := outgoing.get()) is None:
             return
+        # Sent once more with another credential: of the time before, only a refusal is known.
+        going.sent, going.status = False, 0
 
         async def trace(event: str, info: dict[str, Any]) -> None:
             if event.endswith("send_request_headers.started"):
@@ -164,6 +168,8 @@ class HttpWatch:
         request.extensions = {**request.extensions, "trace": trace}
 
     async def on_response(self, response: httpx2.Response) -> None:
+        if response.request.method != "POST":
+            return
         self.last_status = response.status_code
         if (going := outgoing.get()) is not None:
             going.status = response.status_code
