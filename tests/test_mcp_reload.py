@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -111,14 +113,92 @@ async def test_reloads_at_once_come_one_after_another_and_the_last_counts(tmp_pa
 async def test_a_source_closed_meanwhile_starts_nothing(tmp_path: Path):
     token = tmp_path.name
     async with hosting(source(raw("a", token=token, stubborn=1))) as host:
-        reload = asyncio.create_task(host.source.reload([raw("a", token=token)]))
-        await asyncio.sleep(0)
+        newer = raw("a", token=token)
+        reload = asyncio.create_task(host.source.reload([newer]))
+        await until(lambda: host.source.servers == (newer,))
         async with asyncio.timeout(BOUND):
             await host.source.close()
             await reload
         assert with_token(token) == []
         with pytest.raises(NotAvailable, match="was closed"):
             await reloaded(host, raw("a"))
+
+
+@asynccontextmanager
+async def given_up(host: Host, *servers: McpServer) -> AsyncIterator[None]:
+    """A reload that is under way, and whose caller was cancelled."""
+    waiting = asyncio.create_task(host.source.reload(servers))
+    await until(lambda: host.source.servers == servers)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    yield
+
+
+async def test_a_reload_that_nobody_waits_for_any_more_is_carried_through(tmp_path: Path):
+    token = tmp_path.name
+    old = raw("a", token=token, stubborn=1), raw("gone", token=token)
+    async with hosting(source(*old)) as host:
+        async with given_up(host, raw("a", token=token)):
+            await host.ready("a")
+        assert {name.partition("__")[0] for name in host.names} == {"a"}
+        assert len(with_token(token)) == 1
+
+
+async def test_closing_ends_what_a_reload_that_was_given_up_has_not_ended_yet(tmp_path: Path):
+    token = tmp_path.name
+    async with hosting(source(raw("a", token=token, stubborn=1))) as host:
+        async with given_up(host, raw("b", token=token)), asyncio.timeout(BOUND):
+            assert with_token(token) != []
+            await host.source.close()
+            assert with_token(token) == []
+
+
+async def test_a_source_opened_while_it_is_reloaded_starts_each_server_once(tmp_path: Path):
+    starts = tmp_path / "starts"
+    mcp = source(raw("a"))
+    host, newer = Host(mcp), raw("a", starts=starts)
+    reload = asyncio.create_task(mcp.reload([newer]))
+    while mcp.servers != (newer,):
+        await asyncio.sleep(0)
+    assert not reload.done()
+    async with asyncio.timeout(BOUND):
+        await mcp.open(host.publish)
+        await reload
+        await host.ready("a")
+        await mcp.reload([newer, raw("b")])  # a turn later, a second process would have started
+        await host.ready("b")
+        await mcp.close()
+    assert len(starts.read_text().splitlines()) == 1
+
+
+async def test_who_waits_for_a_required_server_waits_for_the_one_in_its_place():
+    hung = raw("a", start="hang", declared={"required": True})
+    mcp = source(hung)
+    host = Host(mcp)
+    opening = asyncio.create_task(mcp.open(host.publish))
+    await until(lambda: host.health("a").attempts)
+    waiting = asyncio.create_task(mcp.wait_ready(BOUND))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(2 * BOUND):
+        await mcp.reload([raw("a", declared={"required": True})])
+        await waiting
+        assert host.health("a").state == "ready"
+        await opening
+        await mcp.close()
+
+
+async def test_tools_that_only_stay_give_way_to_those_that_are_listed():
+    def named(name: str, prefix: str) -> McpServer:
+        return raw(name, declared={"prefix": prefix})
+
+    async with hosting(source(named("a", "x"), named("b", "y"))) as host:
+        names = host.names
+        await reloaded(host, named("a", "y"), named("b", "x"))
+        await host.ready("a")
+        await host.ready("b")
+        assert sorted(host.names) == sorted(names)
+        assert str(await host.call("x__echo", text="1")) == "1"
 
 
 async def test_a_declaration_that_cannot_be_changes_nothing():
@@ -188,6 +268,19 @@ async def test_CF03_a_variable_that_changed_reconnects_the_server_that_has_it_an
         assert after[1] != before[1]
         env = json.loads(str(await tools.call("other__env")))
         assert env["X"] == "2"
+
+
+async def test_of_reloads_of_a_deployment_at_once_the_last_counts():
+    built = loads(text(), {"X": "1"}).build()
+    async with built as tools:
+        await pid(tools, "other")
+        newer, first = (loads(text(), {"X": value}) for value in "21")
+        async with asyncio.timeout(BOUND):
+            done = await asyncio.gather(built.reload(newer), built.reload(first))
+        assert done == [("servers",), ("servers",)]
+        await pid(tools, "other")
+        assert json.loads(str(await tools.call("other__env")))["X"] == "1"
+        assert built.deployment is first
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,7 @@ class Built:
         self.target = target
         self.made: dict[str, object] = {}
         """The resources by name, in the order they were made."""
+        self._reloading = asyncio.Lock()
 
     @property
     def resource(self) -> Any:
@@ -139,7 +140,12 @@ class Built:
         """Goes on with `deployment`, a newer reading of the same file, and gives the names of the
         resources that took something from it: MCP sources, which reconnect the servers that are
         declared otherwise (`McpSource.reload`). Raises `ConfigurationError` with whatever else has
-        changed, `NotFound` where the file has this assembly no more; nothing is changed then."""
+        changed, `NotFound` where the file has this assembly no more; nothing is changed then. Of
+        several at once each begins where the one before it ended."""
+        async with self._reloading:
+            return await self._reload(deployment)
+
+    async def _reload(self, deployment: Deployment) -> tuple[str, ...]:
         made = self.made.keys()
         changed = reloadable(
             [one for one in self.deployment.resources if one.name in made],

@@ -54,6 +54,7 @@ class Member:
     ) -> None:
         self.server = server
         self.tools: dict[str, ManifestTool[Any]] = {}
+        self.is_inheriting = False
         self.rejected: tuple[Rejection, ...] = ()
         self.idle: tuple[str, ...] = ()
         self._publish = publish
@@ -74,6 +75,10 @@ class Member:
     def report(self) -> Health:
         """How the server is now."""
         return replace(self.keeper.report(), tools=len(self.tools))
+
+    def inherit(self, before: Member) -> None:
+        """Offers the tools of the server as it was declared before, until it is listed anew."""
+        self.tools, self.is_inheriting = before.tools, True
 
     async def close(self) -> None:
         """Ends every connection of the server."""
@@ -118,12 +123,12 @@ class Member:
             link.header_fault,
             self.server.tools,
         )
-        before = self.tools
-        self.tools = self._tools(found)
+        before = self.tools, self.is_inheriting
+        self.tools, self.is_inheriting = self._tools(found), False
         try:
             self._publish()
         except Conflict as error:
-            self.tools = before
+            self.tools, self.is_inheriting = before
             raise Rejected(str(error)) from error
         self._warn(found)
 

@@ -67,6 +67,7 @@ class McpSource:
         self._listeners: tuple[Callable[[Health], object], ...] = ()
         self._closed = False
         self._reloading = asyncio.Lock()
+        self._reloads: set[asyncio.Task[Reloaded]] = set()
         self._abilities = frozenset(abilities)
         self._pace = Pace(
             liveness=liveness,
@@ -135,21 +136,26 @@ class McpSource:
     async def wait_ready(self, timeout: float | None = None) -> None:
         """Returns once every server marked `required` was ready (again down or not); at once where
         none is. Raises as the contract says, and `NotAvailable` when the source is closed."""
-        needed = [member for member in self._members if member.server.required]
         try:
             async with asyncio.timeout(timeout):
-                for member in needed:
-                    await member.keeper.settled.wait()
-                    _raise_given_up([member])
+                while unsettled := self._unsettled():  # a reload may put others in their place
+                    await unsettled[0].keeper.settled.wait()
+                    _raise_given_up(unsettled[:1])
         except TimeoutError:
             waiting = ", ".join(
                 f"{m.server.name!r} ({m.keeper.health.reason or 'still connecting'})"
-                for m in needed
-                if not m.keeper.settled.is_set()
+                for m in self._unsettled()
             )
             raise NotReady(f"not ready after {timeout:g} s: MCP server {waiting}") from None
+        needed = [member for member in self._members if member.server.required]
+        _raise_given_up(needed)
         if needed and self._closed:
             raise NotAvailable(f"source {self._name!r} was closed")
+
+    def _unsettled(self) -> list[Member]:
+        """Those that hosts wait for, and that were neither ready yet nor given up."""
+        needed = (member for member in self._members if member.server.required)
+        return [member for member in needed if not member.keeper.settled.is_set()]
 
     async def reload(
         self, servers: Iterable[McpServer], unavailable: Mapping[str, str] = NOTHING
@@ -157,9 +163,19 @@ class McpSource:
         """Goes on with these servers, and says which are new, changed or gone; a server declared as
         before keeps its connection. A changed one is left before it is connected to anew (calls
         under way there end as if it had died), and until it has been listed its tools stay and are
-        not available. Returns once what ends has ended; how the others fare, `health` says. Raises
-        `InvalidDefinition`, which changes nothing, and `NotAvailable` when the source is closed."""
+        not available. Returns once what ends has ended; how the others fare, `health` says. It is
+        carried through, even if whoever waits for it is cancelled: half of it would be neither the
+        one nor the other. Raises `InvalidDefinition`, which changes nothing, and `NotAvailable`
+        when the source is closed."""
         servers = declared(self._name, servers, unavailable)
+        task = asyncio.create_task(self._reload(servers, unavailable))
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+        return await asyncio.shield(task)
+
+    async def _reload(
+        self, servers: tuple[McpServer, ...], unavailable: Mapping[str, str]
+    ) -> Reloaded:
         async with self._reloading:
             if self._closed:
                 raise NotAvailable(f"source {self._name!r} was closed")
@@ -167,37 +183,40 @@ class McpSource:
             members = {member.server.name: member for member in self._members}
             new = {s.name: self._member(s) for s in servers if s.name in done.added + done.changed}
             for name in done.changed:
-                new[name].tools = members[name].tools
+                new[name].inherit(members[name])
             ending = [members[name] for name in done.changed + done.removed]
             self.servers, self._unavailable = servers, only_told(unavailable)
             self._members = [new.get(one.name) or members[one.name] for one in servers]
             await asyncio.gather(*(member.close() for member in ending))
             if self._publish is not None and not self._closed:
-                self._publish_all()
                 for member in new.values():
                     member.keeper.start()
+                self._publish_all()
         return done
 
     async def close(self) -> None:
         """Ends every connection, process and retry; safe twice, and after a failed `open`."""
         self._closed = True
         await asyncio.gather(*(member.close() for member in self._members))
+        if self._reloads:  # they end what they replaced, and begin nothing any more
+            await asyncio.wait(self._reloads)
 
     def _publish_all(self) -> None:
-        """Publishes what every server offers, in the order of their names (T-A21). Raises
-        `Conflict`."""
+        """Publishes what every server offers, in the order of their names (T-A21); tools that only
+        stay until their server is listed give way. Raises `Conflict`."""
         if self._publish is None or self._closed:
             return
-        offered: dict[str, str] = {}
-        for member in self._members:
+        owners: dict[str, Member] = {}
+        for member in sorted(self._members, key=lambda one: one.is_inheriting):
             for name in member.tools:
-                other = offered.setdefault(name, member.server.name)
-                if other != member.server.name:
+                other = owners.setdefault(name, member)
+                if other is not member and not member.is_inheriting:
                     raise Conflict(
                         f"tool name {name!r} of MCP server {member.server.name!r} is already taken"
-                        f" by MCP server {other!r}: give one of them a prefix"
+                        f" by MCP server {other.server.name!r}: give one of them a prefix"
                     )
-        self._publish([tool for member in self._members for tool in member.tools.values()])
+        offered = ((m, name, tool) for m in self._members for name, tool in m.tools.items())
+        self._publish([tool for member, name, tool in offered if owners[name] is member])
 
 
 def _check_times(liveness: float, *times: float) -> None:

@@ -69,7 +69,9 @@ class Keeper:
         return self.standing.generation
 
     def start(self) -> None:
-        """Begins the first attempt in the background."""
+        """Begins the first attempt in the background; once, however often it is called."""
+        if self._owner is not None:
+            return
         self._owner = asyncio.create_task(self._own(), name=f"toolcrib mcp {self.name}")
 
     async def request(
