@@ -3,7 +3,11 @@ real terminal, a server of either era."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import pty
+import select
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,9 @@ from typing import Any
 import pytest
 
 from checkers.streaming import Call, Reply, Streams, streams
-from servers.support import HERE
+from servers.support import BOUND, HERE, until
 from test_chat import arguments, chat, in_terminal
+from toolcrib.cli.chat_input import Lines
 
 FILE = """
 resources:
@@ -129,6 +134,27 @@ def test_a_question_that_nobody_answers_in_time_is_taken_back(tmp_path: Path) ->
         screen.until(r"Your name > \n\(no longer asked\)\n[^>]*Done.\n> $")
         screen.types("\x04")
         assert screen.process.wait(10) == 0
+
+
+async def test_what_was_typed_after_a_question_was_taken_back_answers_no_other() -> None:
+    master, slave = pty.openpty()
+    try:
+        lines = Lines(slave)
+        taken_back = asyncio.create_task(lines.next())
+        await asyncio.sleep(0)
+        taken_back.cancel()
+        os.write(master, b"y\n")
+        await until(lambda: select.select([master], [], [], 0)[0])  # its echo
+        await until(lambda: not select.select([slave], [], [], 0)[0])  # it has been read
+        lines.forget()
+        next = asyncio.create_task(lines.next())
+        await asyncio.sleep(0)
+        os.write(master, b"n\n")
+        async with asyncio.timeout(BOUND):
+            assert await next == "n"
+    finally:
+        os.close(master)
+        os.close(slave)
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])

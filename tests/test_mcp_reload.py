@@ -147,11 +147,14 @@ async def test_a_reload_that_nobody_waits_for_any_more_is_carried_through(tmp_pa
 
 async def test_closing_ends_what_a_reload_that_was_given_up_has_not_ended_yet(tmp_path: Path):
     token = tmp_path.name
-    async with hosting(source(raw("a", token=token, stubborn=1))) as host:
-        async with given_up(host, raw("b", token=token)), asyncio.timeout(BOUND):
-            assert with_token(token) != []
-            await host.source.close()
-            assert with_token(token) == []
+    async with (
+        hosting(source(raw("a", token=token, stubborn=1))) as host,
+        given_up(host, raw("b", token=token)),
+        asyncio.timeout(BOUND),
+    ):
+        assert with_token(token) != []
+        await host.source.close()
+        assert with_token(token) == []
 
 
 async def test_a_source_opened_while_it_is_reloaded_starts_each_server_once(tmp_path: Path):

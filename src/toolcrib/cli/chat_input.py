@@ -23,7 +23,8 @@ class Lines:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[str | None, int]] = asyncio.Queue()
+        self._question = 0
         self._wanted = threading.Semaphore(0)
         self._rest = b""
         self._is_over = False
@@ -32,18 +33,21 @@ class Lines:
 
     async def next(self) -> str | None:
         """The next line, without its end; None once there are no more. Whoever gives up waiting
-        leaves the line to who asks next."""
-        if not self._is_awaited:
-            self._is_awaited = True
-            self._wanted.release()
-        line = await self._queue.get()
-        self._is_awaited = False
-        return line
+        leaves the line to who asks next, unless that is another question (`forget`)."""
+        while True:
+            if not self._is_awaited:
+                self._is_awaited = True
+                self._wanted.release()
+            line, question = await self._queue.get()
+            self._is_awaited = False
+            if line is None or question == self._question:
+                return line
 
     def forget(self) -> None:
         """Drops what was typed in a terminal and not read yet: it was meant for something else. A
         pipe or a file, where nobody sees what it answers, loses nothing."""
         if os.isatty(self._descriptor):
+            self._question += 1  # a line that the thread has read by now is of the one before
             with contextlib.suppress(ImportError, OSError):  # Windows; a terminal that was closed
                 import termios
 
@@ -54,7 +58,7 @@ class Lines:
             self._wanted.acquire()
             line = self._line()
             try:
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
+                self._loop.call_soon_threadsafe(self._queue.put_nowait, (line, self._question))
             except RuntimeError:  # the loop has closed meanwhile: nobody wants lines any more
                 return
 
