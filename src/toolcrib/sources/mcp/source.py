@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from toolcrib.errors import (
     ConfigurationError,
     Conflict,
-    InvalidDefinition,
     NotAvailable,
     NotReady,
     Problem,
@@ -21,6 +20,7 @@ from toolcrib.frozen import NOTHING
 from toolcrib.host import Ability
 from toolcrib.sources.contract import Publish
 from toolcrib.sources.mcp.catalogue.mirror import Rejection
+from toolcrib.sources.mcp.checks import number
 from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.member import Member
 from toolcrib.sources.mcp.server import McpServer
@@ -60,9 +60,12 @@ class McpSource:
         self._name = name
         self.servers = declared(name, servers, unavailable)
         self._unavailable = only_told(unavailable)
-        _check_times(
-            liveness, first_backoff, max_backoff, connect_timeout, list_timeout, stop_timeout
-        )
+        number("liveness", liveness, "≥ 0")
+        number("first_backoff", first_backoff, "> 0")
+        number("max_backoff", max_backoff, "> 0")
+        number("connect_timeout", connect_timeout, "> 0")
+        number("list_timeout", list_timeout, "> 0")
+        number("stop_timeout", stop_timeout, "> 0")
         self._publish: Publish | None = None
         self._listeners: tuple[Callable[[Health], object], ...] = ()
         self._closed = False
@@ -198,14 +201,6 @@ class McpSource:
                         f" by MCP server {other!r}: give one of them a prefix"
                     )
         self._publish([tool for member in self._members for tool in member.tools.values()])
-
-
-def _check_times(liveness: float, *times: float) -> None:
-    if not 0 <= liveness < float("inf"):
-        raise InvalidDefinition(f"liveness {liveness!r} is not a number of seconds > 0, nor 0")
-    for seconds in times:
-        if not 0 < seconds < float("inf"):
-            raise InvalidDefinition(f"{seconds!r} is not a number of seconds > 0")
 
 
 def _raise_given_up(members: Iterable[Member]) -> None:
