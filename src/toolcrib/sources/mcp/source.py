@@ -1,6 +1,6 @@
 """MCP servers as one source: what each lists is published, and stays while it is down.
 
-Supervision is `keep`'s, naming `mirror`'s; here is only what joins them to a registry.
+Supervision is `keep`'s, naming `catalogue`'s; here is only what joins them to a registry.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class McpSource:
             first_backoff=first_backoff,
             max_backoff=max(first_backoff, max_backoff),
             use_timeout=list_timeout,
+            # The three steps of ending a process, or a farewell over HTTP, and some time to run.
             close_timeout=3 * stop_timeout + 4.0,
         )
         self._bounds = {"connect_timeout": connect_timeout, "grace": stop_timeout}
