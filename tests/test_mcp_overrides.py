@@ -111,8 +111,8 @@ def test_a_description_stands_instead_of_the_servers_title_and_all() -> None:
 @pytest.mark.parametrize(
     ("decided", "said"),
     [
-        ({"include": "git_*"}, "include is a list of patterns, not one text"),
-        ({"exclude": "git_*"}, "exclude is a list of patterns, not one text"),
+        ({"include": "git_*"}, "include must be a list of texts, not one text"),
+        ({"exclude": "git_*"}, "exclude must be a list of texts, not one text"),
         ({"include": [" "]}, "include holds a blank name or pattern"),
         ({"rename": {"": "x"}}, "rename holds a blank name"),
         ({"rename": {"a": " "}}, "rename 'a': the new name is blank"),

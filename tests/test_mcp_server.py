@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolcrib.errors import ConfigurationError, InvalidDefinition
 from toolcrib.sources import mcp
-from toolcrib.sources.mcp import McpServer, McpSource
+from toolcrib.sources.mcp import McpServer, McpSource, Overrides, ServerSettings
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": " ", "transport": "stdio", "command": "x"}, "name"),
@@ -36,6 +38,82 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_A9_1_a_wrong_declaration_is_refused_in_clear_words(given: dict[str, Any], said: str):
     with pytest.raises(InvalidDefinition, match=said):
         McpServer(**given)
+
+
+def server(**given: Any) -> McpServer:
+    return McpServer("a", "stdio", **{"command": "x", **given})
+
+
+def source(*given: Any, **settings: Any) -> McpSource:
+    return McpSource(*given, **settings)
+
+
+def named(name: Any) -> McpServer:
+    return McpServer(name, "stdio", command="x")
+
+
+stdio: Callable[..., McpSource] = mcp.stdio
+http: Callable[..., McpSource] = mcp.http
+bounds: Callable[..., ServerSettings] = ServerSettings
+overrides: Callable[..., Overrides] = Overrides
+
+OF_ANOTHER_KIND: list[tuple[Callable[[], object], str]] = [
+    (lambda: named(3), "name of an MCP server must be a text, not of type int"),
+    (lambda: server(args="--foo"), "server 'a': args must be a list of texts, not one text: put"),
+    (lambda: server(args=3), "server 'a': args must be a list of texts, not of type int"),
+    (lambda: server(args=["-n", 3]), r"server 'a': args\[1\] must be a text, not of type int"),
+    (lambda: server(env={"A": 3}), r"server 'a': env\['A'\] must be a text, not of type int"),
+    (lambda: server(env={3: "A"}), "server 'a': each name in env must be a text"),
+    (lambda: server(env=["A=3"]), "server 'a': env must be a mapping of texts to texts"),
+    (lambda: server(cwd=Path("here")), "server 'a': cwd must be a text, not of type .*Path"),
+    (lambda: server(prefix=3), "server 'a': prefix must be a text"),
+    (
+        lambda: server(liveness="30s"),
+        r"server 'a': liveness must be a number ≥ 0 \(times are in seconds\)",
+    ),
+    (lambda: stdio("a", ["cmd"]), "server 'a': command must be a text, not of type list"),
+    (lambda: stdio("a", "cmd", ["-n"]), r"server 'a': args\[0\] must be a text, not of type list"),
+    (lambda: stdio("a", "cmd", env={"A": 3}), r"server 'a': env\['A'\] must be a text"),
+    (lambda: stdio("a", "cmd", env="A=3"), "server 'a': env must be a mapping"),
+    (lambda: http("a", None), "server 'a': url must be a text, not of type NoneType"),
+    (lambda: http("a", "http://h", headers={"A": 3}), r"server 'a': headers\['A'\] must be a text"),
+    (
+        lambda: http("a", "http://h", http_timeout="30s"),
+        "server 'a': http_timeout must be a number",
+    ),
+    (
+        lambda: bounds(call_timeout="30s"),
+        r"call_timeout must be a number > 0 \(times are in seconds\), not",
+    ),
+    (lambda: bounds(call_timeout=None), "call_timeout must be a number > 0"),
+    (lambda: bounds(open_after=2.5), "open_after 2.5 is not a whole number ≥ 1"),
+    (lambda: overrides(include=3), "tools: include must be a list of texts"),
+    (lambda: overrides(exclude=[3]), r"tools: exclude\[0\] must be a text"),
+    (lambda: overrides(rename=["a"]), "tools: rename must be a mapping"),
+    (
+        lambda: source([mcp.stdio("b", "x")]),
+        "source 'mcp' takes a list of McpServer, not McpSource",
+    ),
+    (lambda: source(server()), "source 'mcp' takes a list of McpServer, not McpServer"),
+    (lambda: source("abc"), "source 'mcp' takes a list of McpServer, not str"),
+    (lambda: source([server()], name=3), "name of an MCP source must be a text"),
+    (lambda: source([server()], list_timeout="30s"), "list_timeout must be a number > 0"),
+]
+
+
+@pytest.mark.parametrize(("declare", "said"), OF_ANOTHER_KIND)
+def test_A9_1_what_is_of_another_kind_than_declared_is_refused_in_clear_words(
+    declare: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(InvalidDefinition, match=said):
+        declare()
+
+
+def test_what_is_refused_for_its_kind_is_not_shown() -> None:
+    for given in ({"args": "s3cret!"}, {"args": [b"s3cret!"]}, {"env": {"A": b"s3cret!"}}):
+        with pytest.raises(InvalidDefinition) as refused:
+            server(**given)
+        assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("seconds", [-5.0, float("nan"), float("inf")])
@@ -83,7 +161,7 @@ def test_A9_1_names_are_unique_and_there_is_at_least_one():
         McpSource([one, one])
     with pytest.raises(InvalidDefinition, match="no server"):
         McpSource([])
-    with pytest.raises(InvalidDefinition, match="seconds > 0"):
+    with pytest.raises(InvalidDefinition, match=r"first_backoff 0\.0 is not a number > 0"):
         McpSource([one], first_backoff=0.0)
 
 

@@ -1,6 +1,6 @@
 """The fields of one server in a client's file: their kinds, their references, where they are.
 
-What the fields mean together is `declared`.
+What the fields mean together is `server`.
 """
 
 from __future__ import annotations

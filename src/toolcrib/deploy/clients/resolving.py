@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcrib.deploy.clients.declared import Declared
+from toolcrib.deploy.clients.client_file import ClientFile, Input, text_of
 from toolcrib.deploy.clients.dialect import Ref, Text
 from toolcrib.deploy.clients.envfile import MAX_BYTES, EnvFileFault, read_env_file
 from toolcrib.deploy.clients.fields import Unusable
-from toolcrib.deploy.clients.reading import ClientFile, Input, text_of
+from toolcrib.deploy.clients.server import Declared
 from toolcrib.errors import ConfigurationError, InvalidDefinition
 
 if TYPE_CHECKING:

@@ -1,39 +1,27 @@
 """A declared server in our own words: its references in our syntax, no secret in it.
 
-What might be a secret becomes the reference to a variable that is still to be set. Resolves
-nothing but places (`${workspaceFolder}`); how the words are laid out as YAML is `writing`.
+What might be a secret becomes the reference to a variable that is still to be set. How a value is
+worded is `said`, what a reference becomes `references`, how all is laid out as YAML `writing`.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from toolcrib.deploy.clients import discretion
-from toolcrib.deploy.clients.declared import Declared
+from toolcrib.deploy.clients import discretion, said
+from toolcrib.deploy.clients.client_file import ClientFile
 from toolcrib.deploy.clients.dialect import Ref, Text
 from toolcrib.deploy.clients.discretion import Piece
-from toolcrib.deploy.clients.fields import Unusable
-from toolcrib.deploy.clients.reading import ClientFile
-from toolcrib.deploy.clients.resolving import ANOTHER_USER, under
+from toolcrib.deploy.clients.references import References, variables_of
+from toolcrib.deploy.clients.said import Said
+from toolcrib.deploy.clients.server import Declared
 from toolcrib.deploy.clients.variables import Variables
-from toolcrib.deploy.scalars import is_address
 
-__all__ = ["Said", "Translation", "Translator"]
+__all__ = ["Translation", "Translator"]
 
-_HOME = Ref("env", "HOME")
 _SET_IT = "its value stood in the file: set the variable"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One value: our text, and a remark for people."""
-
-    text: Text
-    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +48,9 @@ class Translator:
 
     def __init__(self, read: ClientFile) -> None:
         self._read = read
-        taken = (*discretion.SET_EVERYWHERE, *_references(read.servers))
+        taken = (*discretion.SET_EVERYWHERE, *variables_of(read.servers))
         self._variables = Variables(taken)
+        self._references = References(read, self._variables)
 
     def server(self, one: Declared, from_file: Iterable[str]) -> Translation:
         """`from_file` are the names of the variables in its envFile. Raises `Unusable` for what
@@ -71,7 +60,7 @@ class Translator:
             return Translation(
                 one.name,
                 "http",
-                url=_address(url),
+                url=said.address(url),
                 headers=self._headers(one),
                 include=one.include,
                 exclude=one.exclude,
@@ -84,13 +73,22 @@ class Translator:
         return Translation(
             one.name,
             "stdio",
-            command=self._path(one, "command", one.command),
+            command=said.program(self._path(one, "command", one.command), self._read.folder),
             args=tuple(self._args(one)),
-            cwd=self._path(one, "cwd", one.cwd) if one.cwd else Said((str(self._read.folder),)),
+            cwd=self._cwd(one),
             env=env,
             include=one.include,
             exclude=one.exclude,
         )
+
+    def _cwd(self, one: Declared) -> Said:
+        folder = self._read.folder
+        return (
+            said.path(self._path(one, "cwd", one.cwd), folder) if one.cwd else Said((str(folder),))
+        )
+
+    def _path(self, one: Declared, what: str, text: Text) -> Said:
+        return self._judged(one, what, text, discretion.path)
 
     def _env(self, one: Declared) -> dict[str, Said]:
         return {
@@ -112,23 +110,6 @@ class Translator:
             yield self._judged(one, f"arg {number}", text, judge)
             before = "".join(piece for piece in text if isinstance(piece, str))
 
-    def _path(self, one: Declared, what: str, text: Text) -> Said:
-        """A path is absolute in our file, wherever that will lie; `~` is written out."""
-        said = self._judged(one, what, text, discretion.path)
-        first = said.text[0]
-        if not isinstance(first, str):
-            remark = "absolute, or relative to this file"
-            return Said(said.text, f"{said.remark}; {remark}" if said.remark else remark)
-        if said.text == ("~",) or first.startswith(("~/", "~\\")):
-            return Said((_HOME, first[1:], *said.text[1:]), said.remark)
-        if first.startswith("~"):
-            raise Unusable(ANOTHER_USER)
-        whole = "".join(piece for piece in said.text if isinstance(piece, str))
-        is_bare = what == "command" and "/" not in whole and os.sep not in whole
-        if is_bare:
-            return said
-        return Said((under(self._read.folder, first), *said.text[1:]), said.remark)
-
     def _judged(self, one: Declared, what: str, text: Text, judge: Judge, *wishes: str) -> Said:
         """`text` with its references translated and what may not be shown replaced, by a variable
         of the first of `wishes` that is free, else one named after the server and `what`."""
@@ -136,7 +117,7 @@ class Translator:
         remarks: list[str] = []
         for piece in text:
             if isinstance(piece, Ref):
-                translated, remark = self._reference(piece)
+                translated, remark = self._references.ours(piece)
                 found.append(translated)
                 remarks.append(remark)
                 continue
@@ -147,48 +128,7 @@ class Translator:
                 last = f"{one.name}_{part.hint or what}"
                 found.append(Ref("env", self._variables.name(part.text, *wishes, last)))
                 remarks.append(_SET_IT)
-        return Said(_merged(found), "; ".join(dict.fromkeys(r for r in remarks if r)))
-
-    def _reference(self, ref: Ref) -> tuple[str | Ref, str]:
-        """A reference in our terms, and a remark."""
-        if ref.kind == "input":
-            return self._input(ref.name)
-        if ref.kind == "env":
-            if ref.default is None or _may_show(ref.default):
-                return ref, ""
-            return Ref("env", ref.name), "its default is left out, it may be a secret"
-        places: dict[str, str | Ref] = {
-            "workspace": str(self._read.folder),
-            "folder": self._read.folder.name,
-            "home": _HOME,
-            "separator": os.sep,
-            "childs": f"${{{ref.name}}}",
-        }
-        return places[ref.kind], ""
-
-    def _input(self, name: str) -> tuple[Ref, str]:
-        asked = self._read.inputs.get(name)
-        variable = self._variables.name(f"input {name}", name, f"input {name}")
-        about = f" ({asked.description})" if asked is not None and asked.description else ""
-        default = asked.default if asked is not None else None
-        if default is not None and (not _may_show(default) or re.search(r"[{}\r\n]", default)):
-            default = None
-        return Ref("env", variable, default), f"was asked for{about}: set the variable"
-
-
-def _merged(pieces: Iterable[str | Ref]) -> Text:
-    """Literal pieces next to each other as one. Raises `Unusable` for a `$` before a reference:
-    in our syntax that would be the escape."""
-    found: list[str | Ref] = []
-    for piece in pieces:
-        last = found[-1] if found else None
-        if isinstance(piece, str) and isinstance(last, str):
-            found[-1] = last + piece
-        elif piece != "":
-            if isinstance(piece, Ref) and isinstance(last, str) and last.endswith("$"):
-                raise Unusable("a $ right before a reference cannot be written in our syntax")
-            found.append(piece)
-    return tuple(found)
+        return Said(said.joined(found), "; ".join(dict.fromkeys(r for r in remarks if r)))
 
 
 def _in_whole(text: Text, judge: Judge) -> Judge:
@@ -206,22 +146,3 @@ def _header_judge(name: str) -> Judge:
 
 def _argument_judge(before: str) -> Judge:
     return lambda text: discretion.argument(text, before)
-
-
-def _may_show(text: str) -> bool:
-    return not any(piece.is_secret for piece in discretion.literal(text))
-
-
-def _address(said: Said) -> Said:
-    """`said` if it is an address whatever its references, which may be any part of it, give."""
-    likely = "".join(piece if isinstance(piece, str) else "1" for piece in said.text)
-    if isinstance(said.text[0], str) and not is_address(likely):
-        raise Unusable("its url is not an http:// or https:// address")
-    return said
-
-
-def _references(servers: Iterable[Declared]) -> Iterator[str]:
-    for server in servers:
-        texts = (server.command, server.cwd, server.url, *server.args)
-        for text in (*texts, *server.env.values(), *server.headers.values()):
-            yield from (one.name for one in text if isinstance(one, Ref) and one.kind == "env")

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from toolcrib.deploy.clients.declared import LeftOut
+from toolcrib.deploy.clients.client_file import ClientFile
 from toolcrib.deploy.clients.dialect import Ref, Text
 from toolcrib.deploy.clients.fields import Unusable
-from toolcrib.deploy.clients.reading import ClientFile
 from toolcrib.deploy.clients.resolving import Surroundings, env_file_values
-from toolcrib.deploy.clients.translating import Said, Translation, Translator
+from toolcrib.deploy.clients.said import Said
+from toolcrib.deploy.clients.server import LeftOut
+from toolcrib.deploy.clients.translating import Translation, Translator
 from toolcrib.errors import ConfigurationError, Problem
 
 __all__ = ["Imported", "imported"]

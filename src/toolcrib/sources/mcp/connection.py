@@ -1,6 +1,6 @@
 """What a supervisor needs of one connection, and what a caller may hear on it.
 
-Contracts only: `link` is the connection there is, `hearing` passes on what is heard.
+Contracts only: `link.link` is the connection there is, `calls.hearing` passes on what is heard.
 """
 
 from __future__ import annotations

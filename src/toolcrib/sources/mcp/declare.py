@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from toolcrib.frozen import NOTHING
 from toolcrib.interpolate import expand
@@ -15,6 +15,8 @@ from toolcrib.sources.mcp.settings import ServerSettings
 from toolcrib.sources.mcp.source import McpSource
 
 __all__ = ["http", "stdio"]
+
+T = TypeVar("T")
 
 
 def stdio(
@@ -48,7 +50,7 @@ def stdio(
         name,
         "stdio",
         command=command,
-        args=tuple(expand(arg, os.environ) for arg in args),
+        args=_expanded(args),
         env=_expanded(env),
         cwd=cwd,
         prefix=prefix,
@@ -88,7 +90,7 @@ def http(
     server = McpServer(
         name,
         "http",
-        url=expand(url, os.environ),
+        url=_expanded(url),
         headers=_expanded(headers),
         auth=auth,
         http_timeout=http_timeout,
@@ -104,5 +106,15 @@ def http(
     return McpSource([server], name=name, **settings)
 
 
-def _expanded(values: Mapping[str, str]) -> dict[str, str]:
-    return {key: expand(value, os.environ) for key, value in values.items()}
+def _expanded(given: T) -> T:
+    """`given` with the references in its texts replaced. What is no text is left to `McpServer`,
+    which refuses it."""
+    found: object = given
+    if isinstance(given, str):
+        found = expand(given, os.environ)
+    elif isinstance(given, tuple):
+        found = tuple(map(_expanded, cast("tuple[object, ...]", given)))
+    elif isinstance(given, Mapping):
+        values = cast("Mapping[object, object]", given)
+        found = {key: _expanded(value) for key, value in values.items()}
+    return cast("T", found)

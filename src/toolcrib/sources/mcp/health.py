@@ -12,9 +12,7 @@ __all__ = ["Health", "Pace", "State", "delay"]
 
 
 State: TypeAlias = Literal["connecting", "ready", "degraded", "open", "given_up", "closed"]
-"""connecting: no attempt has ended yet · ready · degraded: down, and tried again soon · open: it
-failed too often in a row, and is tried again after a long pause · given_up: the configuration is
-wrong, not tried again · closed."""
+"""What each means stands at `Health`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +56,4 @@ class Pace:
 def delay(failures: int, first: float, longest: float) -> float:
     """Seconds to wait after so many connections in a row that failed: first, doubled, up to
     longest."""
-    return min(longest, first * 2.0 ** min(failures - 1, 60))
+    return min(longest, first * 2.0 ** min(failures - 1, 60))  # 2.0 ** 1024 would be an error

@@ -26,6 +26,7 @@ from toolcrib.sources.mcp.server import McpServer
 __all__ = ["Show", "login", "logout"]
 
 TIMEOUT: Final = 30.0
+"""Seconds the server has to refuse the first request."""
 
 Show: TypeAlias = Callable[[str], Awaitable[None]]
 """Brings the authorization address before a person; returns at once."""

@@ -65,7 +65,7 @@ class Member:
         self._bounds = bounds
         self._era = Era(bounds["connect_timeout"])
         self.keeper = Keeper(server.name, self._make, self._use, pace, server.masked, self._told)
-        self.sessions = SessionPool(self.keeper, self._own, server.settings)
+        self.sessions = SessionPool(self.keeper, self._keeper_for, server.settings)
         self._calls = Calls(server.name, server.settings, self._lease(), server.masked)
         self._bridges = [
             *(resource_tools(self._calls, server) if server.resources else ()),
@@ -92,7 +92,7 @@ class Member:
         silence = SILENCE if self._pace.liveness else math.inf
         return Link(self.server, self._era, abilities, silence=silence, **self._bounds)
 
-    def _own(self, ctx: CallContext) -> Keeper:
+    def _keeper_for(self, ctx: CallContext) -> Keeper:
         """A conversation's connection: its host is the only one there, and known."""
         make = partial(self._link, self.abilities | abilities_of(ctx.host))
         name, masked = self.server.name, self.server.masked

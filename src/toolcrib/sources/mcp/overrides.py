@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from toolcrib.errors import InvalidDefinition
 from toolcrib.frozen import NOTHING
+from toolcrib.sources.mcp.checks import mapping, texts
 
 __all__ = ["AS_LISTED", "Overrides"]
 
@@ -34,13 +35,10 @@ class Overrides:
 
     def __post_init__(self) -> None:
         for name in ("include", "exclude"):
-            patterns = getattr(self, name)
-            if isinstance(patterns, str):
-                raise InvalidDefinition(f"tools: {name} is a list of patterns, not one text")
-            if patterns is not None:
-                object.__setattr__(self, name, tuple(patterns))
+            if (patterns := getattr(self, name)) is not None:
+                object.__setattr__(self, name, texts(f"tools: {name}", patterns))
         for name in ("rename", "descriptions"):
-            object.__setattr__(self, name, dict(getattr(self, name)))
+            object.__setattr__(self, name, mapping(f"tools: {name}", getattr(self, name)))
         if wrong := _fault(self):
             raise InvalidDefinition(f"tools: {wrong}")
 

@@ -16,6 +16,7 @@ from toolcrib.frozen import NOTHING
 from toolcrib.names import namespace
 from toolcrib.sources.mcp.auth.declared import Auth, is_sendable, secrets_of
 from toolcrib.sources.mcp.auth.issued import issued
+from toolcrib.sources.mcp.checks import mapping, number, text, texts
 from toolcrib.sources.mcp.overrides import AS_LISTED, Overrides
 from toolcrib.sources.mcp.settings import USUAL, ServerSettings
 
@@ -70,20 +71,35 @@ class McpServer:
     auth: Auth | None = None
 
     def __post_init__(self) -> None:
-        for name, copied in (("args", tuple), ("env", dict), ("headers", dict)):
-            object.__setattr__(self, name, copied(getattr(self, name)))
-        if not self.name.strip():
+        if not text("the name of an MCP server", self.name).strip():
             raise InvalidDefinition("an MCP server needs a name: it is blank")
-        if wrong := _fault(self):
-            raise InvalidDefinition(f"MCP server {self.name!r}: {wrong}")
+        try:
+            self._check_kinds()
+            if wrong := _fault(self):
+                raise InvalidDefinition(wrong)
+        except InvalidDefinition as error:
+            raise InvalidDefinition(f"MCP server {self.name!r}: {error}") from None
+
+    def _check_kinds(self) -> None:
+        for name in ("command", "cwd", "url"):
+            text(name, getattr(self, name))
+        object.__setattr__(self, "args", texts("args", self.args))
+        for name in ("env", "headers"):
+            object.__setattr__(self, name, mapping(name, getattr(self, name)))
+        if self.prefix is not None:
+            text("prefix", self.prefix)
+        if self.liveness is not None:
+            number("liveness", self.liveness, "≥ 0")
+        if self.http_timeout is not None:
+            number("http_timeout", self.http_timeout, "> 0")
 
     @property
     def namespace(self) -> str:
         """What stands before the name of each of its tools."""
         return namespace(self.name + "__" if self.prefix is None else self.prefix)
 
-    def masked(self, text: str) -> str:
-        """`text` without what was declared as `env`, `headers` and in the url's query, for whatever
+    def masked(self, said: str) -> str:
+        """`said` without what was declared as `env`, `headers` and in the url's query, for whatever
         leaves us."""
         url = urlsplit(self.url)
         values = [*self.env.values(), *self.headers.values(), url.query, url.password or ""]
@@ -92,20 +108,15 @@ class McpServer:
         values += (*secrets_of(self.auth), *issued())
         for secret in sorted(set(values), key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, MASK)
-        return text
+                said = said.replace(secret, MASK)
+        return said
 
 
 def _fault(server: McpServer) -> str:
     """What is wrong with the declaration; empty when nothing is."""
     if server.transport not in get_args(Transport):
         return f"unknown transport {server.transport!r}: use stdio or http"
-    wrong = _stdio_fault(server) if server.transport == "stdio" else _http_fault(server)
-    if wrong:
-        return wrong
-    if server.liveness is not None and not 0 <= server.liveness < float("inf"):
-        return f"liveness {server.liveness!r} is not a number of seconds > 0, nor 0 for off"
-    return ""
+    return _stdio_fault(server) if server.transport == "stdio" else _http_fault(server)
 
 
 def _stdio_fault(server: McpServer) -> str:
@@ -115,8 +126,8 @@ def _stdio_fault(server: McpServer) -> str:
         return f"transport stdio takes no {forbidden}: use transport http, or remove it"
     if wrong := [name for name in server.env if not name or "=" in name]:
         return f"{wrong[0]!r} cannot be the name of an environment variable"
-    texts = (server.command, server.cwd, *server.args, *server.env, *server.env.values())
-    return "a NUL character cannot be handed to a process" if any("\0" in t for t in texts) else ""
+    handed = (server.command, server.cwd, *server.args, *server.env, *server.env.values())
+    return "a NUL character cannot be handed to a process" if any("\0" in t for t in handed) else ""
 
 
 def _http_fault(server: McpServer) -> str:
@@ -136,8 +147,6 @@ def _http_fault(server: McpServer) -> str:
             return f"header {name!r} cannot be sent: a line break, no ASCII, or a blank at an end"
     if server.auth and any(name.lower() == "authorization" for name in server.headers):
         return "it has both auth and an Authorization header: remove one"
-    if server.http_timeout is not None and not 0 < server.http_timeout < float("inf"):
-        return f"http_timeout {server.http_timeout!r} is not a number of seconds > 0"
     return ""
 
 

@@ -6,10 +6,12 @@ Values only: what follows from them is `source`'s.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from toolcrib.errors import InvalidDefinition
+from toolcrib.sources.mcp.checks import text
 from toolcrib.sources.mcp.health import Health
 from toolcrib.sources.mcp.server import McpServer
 
@@ -31,15 +33,25 @@ def declared(
 ) -> tuple[McpServer, ...]:
     """The servers, sorted by name. Raises `InvalidDefinition` where no source can be of them and
     of the `unavailable`."""
-    found = tuple(sorted(servers, key=lambda server: server.name))
-    names = [server.name for server in found] + [*unavailable]
-    if not source.strip():
+    if not text("the name of an MCP source", source).strip():
         raise InvalidDefinition("an MCP source needs a name: it is blank")
+    found = tuple(sorted(_servers(source, servers), key=lambda server: server.name))
+    names = [server.name for server in found] + [*unavailable]
     if not names:
         raise InvalidDefinition(f"MCP source {source!r} has no server")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InvalidDefinition(f"MCP source {source!r}: two servers are named {twice[0]!r}")
     return found
+
+
+def _servers(source: str, given: object) -> Iterator[McpServer]:
+    for one in cast("Iterable[object]", given) if isinstance(given, Iterable) else (given,):
+        if not isinstance(one, McpServer) or one is given:
+            raise InvalidDefinition(
+                f"MCP source {source!r} takes a list of McpServer, not {type(one).__name__}; what"
+                " mcp.stdio and mcp.http give is a source already: hand it to the assembly"
+            )
+        yield one
 
 
 def only_told(unavailable: Mapping[str, str]) -> tuple[Health, ...]:

@@ -1,7 +1,7 @@
 """How patient one server is dealt with: bounds of calls, of listings, of reconnecting, of sessions.
 
-Values only; what they mean is `repeats` (calls), `changes` (listings), `breaker` (reconnecting) and
-`per_session`.
+Values only; what they mean is `calls.repeats` (calls), `changes` (listings), `keep.breaker`
+(reconnecting) and `keep.per_session`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
 from toolcrib.errors import InvalidDefinition
+from toolcrib.sources.mcp.checks import number
 
 __all__ = ["USUAL", "LogLevel", "ServerSettings"]
 
@@ -17,7 +18,9 @@ LogLevel: TypeAlias = Literal[
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
 
+_COUNTS = ("open_after", "max_sessions", "input_rounds")
 _MAY_BE_ZERO = ("reconnect_wait", "jitter", "list_quiet")
+_MAY_BE_NONE = ("idle_timeout", "open_pause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +70,11 @@ class ServerSettings:
                     raise InvalidDefinition(
                         f"unknown log_level {value!r}: use one of {', '.join(get_args(LogLevel))}"
                     )
-            elif each.name in ("open_after", "max_sessions", "input_rounds"):
+            elif each.name in _COUNTS:
                 if type(value) is not int or value < 1:
-                    raise InvalidDefinition(f"{each.name} {value!r} is not a number ≥ 1")
-            elif value is not None:
-                _check_seconds(each.name, value)
-
-
-def _check_seconds(name: str, value: float) -> None:
-    least = "≥" if name in _MAY_BE_ZERO else ">"
-    if not 0 <= value < float("inf") or (value == 0 and least == ">"):
-        raise InvalidDefinition(f"{name} {value!r} is not a number {least} 0")
+                    raise InvalidDefinition(f"{each.name} {value!r} is not a whole number ≥ 1")
+            elif value is not None or each.name not in _MAY_BE_NONE:
+                number(each.name, value, "≥ 0" if each.name in _MAY_BE_ZERO else "> 0")
 
 
 USUAL = ServerSettings()

@@ -1,6 +1,6 @@
 """MCP servers as one source: what each lists is published, and stays while it is down.
 
-Supervision is `keep`'s, naming `mirror`'s; here is only what joins them to a registry.
+Supervision is `keep`'s, naming `catalogue`'s; here is only what joins them to a registry.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from toolcrib.errors import (
     ConfigurationError,
     Conflict,
-    InvalidDefinition,
     NotAvailable,
     NotReady,
     Problem,
@@ -21,6 +20,7 @@ from toolcrib.frozen import NOTHING
 from toolcrib.host import Ability
 from toolcrib.sources.contract import Publish
 from toolcrib.sources.mcp.catalogue.mirror import Rejection
+from toolcrib.sources.mcp.checks import number
 from toolcrib.sources.mcp.health import Health, Pace
 from toolcrib.sources.mcp.member import Member
 from toolcrib.sources.mcp.server import McpServer
@@ -60,9 +60,12 @@ class McpSource:
         self._name = name
         self.servers = declared(name, servers, unavailable)
         self._unavailable = only_told(unavailable)
-        _check_times(
-            liveness, first_backoff, max_backoff, connect_timeout, list_timeout, stop_timeout
-        )
+        number("liveness", liveness, "≥ 0")
+        number("first_backoff", first_backoff, "> 0")
+        number("max_backoff", max_backoff, "> 0")
+        number("connect_timeout", connect_timeout, "> 0")
+        number("list_timeout", list_timeout, "> 0")
+        number("stop_timeout", stop_timeout, "> 0")
         self._publish: Publish | None = None
         self._listeners: tuple[Callable[[Health], object], ...] = ()
         self._closed = False
@@ -74,6 +77,7 @@ class McpSource:
             first_backoff=first_backoff,
             max_backoff=max(first_backoff, max_backoff),
             use_timeout=list_timeout,
+            # The three steps of ending a process, or a farewell over HTTP, and some time to run.
             close_timeout=3 * stop_timeout + 4.0,
         )
         self._bounds = {"connect_timeout": connect_timeout, "grace": stop_timeout}
@@ -217,14 +221,6 @@ class McpSource:
                     )
         offered = ((m, name, tool) for m in self._members for name, tool in m.tools.items())
         self._publish([tool for member, name, tool in offered if owners[name] is member])
-
-
-def _check_times(liveness: float, *times: float) -> None:
-    if not 0 <= liveness < float("inf"):
-        raise InvalidDefinition(f"liveness {liveness!r} is not a number of seconds > 0, nor 0")
-    for seconds in times:
-        if not 0 < seconds < float("inf"):
-            raise InvalidDefinition(f"{seconds!r} is not a number of seconds > 0")
 
 
 def _raise_given_up(members: Iterable[Member]) -> None:

@@ -1,6 +1,6 @@
 """What a server says during a call, passed on to the call: so much of it and no more.
 
-Which call it belongs to is `inflight`'s.
+Which call it belongs to is `link.inflight`'s.
 """
 
 from __future__ import annotations

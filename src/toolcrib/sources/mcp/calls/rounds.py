@@ -1,7 +1,7 @@
 """What a server of 2026-07-28 asks: it answers a request with questions, and is sent the request
 once more with what was answered, until it is done.
 
-Knows no connections: `send` makes one request. Servers before that ask on their own (`asked`).
+Knows no connections: `send` makes one request. Servers before that ask on their own (`link.asked`).
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The tools themselves: calls that go to a server, whatever connection it has at that moment.
 
-A tool outlives its connection; while the server is down, it says so. Listing is `mirror`, sending
-`repeats`.
+A tool outlives its connection; while the server is down, it says so. What is listed is `mirror`,
+sending `calls`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from toolcrib.arguments import SchemaParser
-from toolcrib.content import ToolResult
+from toolcrib.content import FailureKind, ToolResult
 from toolcrib.definition import ToolDefinition
 from toolcrib.manifest import ManifestTool, Stages
 from toolcrib.results import to_result
@@ -29,7 +29,9 @@ from toolcrib.tool import CallContext
 
 __all__ = ["asking", "remote_tool"]
 
-Execute = Callable[[CallContext, Mapping[str, Any]], Awaitable[object]]
+Execute: TypeAlias = Callable[[CallContext, Mapping[str, Any]], Awaitable[object]]
+
+FAILURES: Final = (AnswerLost, Forbidden, ServerFault, TooLate, Unanswered, Unreadable)
 
 
 def remote_tool(server: Calls, mirrored: Mirrored) -> ManifestTool[Any]:
@@ -56,35 +58,36 @@ def asking(
     async def execute(ctx: CallContext, arguments: Mapping[str, Any]) -> object:
         try:
             return await call(ctx, arguments)
-        except AnswerLost as error:
-            return ToolResult.failed(
-                "outcome_unknown",
-                f"MCP server {server.name!r} was lost during the call of {remote!r} ({error}): it"
-                " may or may not have been executed. Find out before you call it again",
-            )
-        except TooLate as error:
-            return ToolResult.failed(
-                "timeout",
-                f"MCP server {server.name!r} was given up during the call of {remote!r}: {error}."
-                " It was told to stop, and may have executed the call all the same",
-            )
-        except Forbidden as error:
-            return ToolResult.failed(
-                "denied", f"MCP server {server.name!r} refused the call of {remote!r}: {error}"
-            )
-        except ServerFault as error:
-            return ToolResult.failed("tool_error", str(error) or "the server gave an error")
-        except Unanswered as error:
-            return ToolResult.failed(
-                "tool_error",
-                f"MCP server {server.name!r} did not finish the call of {remote!r}: {error}",
-            )
-        except Unreadable as error:
-            return ToolResult.failed(
-                "invalid_output",
-                f"MCP server {server.name!r} answered the call of {remote!r} against the protocol:"
-                f" {error}; the call itself did run",
-            )
+        except FAILURES as error:
+            return ToolResult.failed(*_failure(error, server.name, remote))
 
     stages = Stages(SchemaParser(definition), execute, lambda value: to_result(name, value))
     return ManifestTool(definition, stages, kind="mcp", source=server.name, original=remote)
+
+
+def _failure(error: Exception, server: str, remote: str) -> tuple[FailureKind, str]:
+    """What a call of `remote` failed with, and what is said of that to the model."""
+    match error:
+        case AnswerLost():
+            return "outcome_unknown", (
+                f"MCP server {server!r} was lost during the call of {remote!r} ({error}): it may or"
+                " may not have been executed. Find out before you call it again"
+            )
+        case TooLate():
+            return "timeout", (
+                f"MCP server {server!r} was given up during the call of {remote!r}: {error}. It was"
+                " told to stop, and may have executed the call all the same"
+            )
+        case Forbidden():
+            return "denied", f"MCP server {server!r} refused the call of {remote!r}: {error}"
+        case Unanswered():
+            return "tool_error", (
+                f"MCP server {server!r} did not finish the call of {remote!r}: {error}"
+            )
+        case Unreadable():
+            return "invalid_output", (
+                f"MCP server {server!r} answered the call of {remote!r} against the protocol:"
+                f" {error}; the call itself did run"
+            )
+        case _:
+            return "tool_error", str(error) or "the server gave an error"

@@ -11,6 +11,7 @@ __all__ = ["MAX_ITEMS", "MAX_PAGES", "all_pages"]
 
 MAX_PAGES = 1000
 MAX_ITEMS = 20_000
+"""Far beyond what any model could be offered: a list that has more has no end."""
 
 
 async def all_pages(

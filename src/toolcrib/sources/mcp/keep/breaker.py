@@ -1,6 +1,6 @@
 """When to connect again: a value that each ended connection turns into the next.
 
-Pure: no clock, no chance, no task; `keep` acts on it.
+Pure: no clock, no chance, no task; `keeper` acts on it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 
@@ -27,6 +27,9 @@ from toolcrib.sources.mcp.link.faults import CLOSED, is_rejection, leaf, words
 __all__ = ["Keeper"]
 
 logger = logging.getLogger("toolcrib.mcp")
+
+ABANDONED: Final = 1.0
+"""Seconds an owner that did not close in time has to end once it is cancelled."""
 
 
 class Keeper:
@@ -49,8 +52,8 @@ class Keeper:
         self._make = make
         self._use = use
         self._pace = pace
-        self._link: Connection | None = None
-        self._current: Connection | None = None
+        self._link: Connection | None = None  # what requests go over: only while it is ready
+        self._current: Connection | None = None  # the same from its opening to its end
         self._closing = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
         self._ready_for = 0.0
@@ -72,7 +75,7 @@ class Keeper:
         """Begins the first attempt in the background; once, however often it is called."""
         if self._owner is not None:
             return
-        self._owner = asyncio.create_task(self._own(), name=f"toolcrib mcp {self.name}")
+        self._owner = asyncio.create_task(self._supervise(), name=f"toolcrib mcp {self.name}")
 
     async def request(
         self, method: str, params: dict[str, Any], hears: Hears | None = None
@@ -124,11 +127,11 @@ class Keeper:
             if not owner.done():
                 logger.warning("MCP server %r did not close in time: abandoning it", self.name)
                 owner.cancel()
-                await asyncio.wait((owner,), timeout=1.0)
+                await asyncio.wait((owner,), timeout=ABANDONED)
         self._link = self._current = None
         self.standing.closed()
 
-    async def _own(self) -> None:
+    async def _supervise(self) -> None:
         breaker = Breaker()
         try:
             while not self._closing.is_set():

@@ -1,6 +1,6 @@
 """How one server stands, for whoever looks, listens or waits; what is logged of it.
 
-It only says. What happens to the server is `keep`'s.
+It only says. What happens to the server is `keeper`'s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Watches one connection while it is used: is it alive, did the server's list change.
 
-It never connects and never decides what follows; that is `keep`.
+It never connects and never decides what follows; that is `keeper`.
 """
 
 from __future__ import annotations

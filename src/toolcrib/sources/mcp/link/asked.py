@@ -2,7 +2,7 @@
 
 Over HTTP such a request comes on the stream of the call it belongs to. Over pipes it names none: it
 belongs to the only call there is, or to all of them where one host stands behind them all. It is
-waited for as long as one of these calls is. Later servers ask in their answers (`rounds`).
+waited for as long as one of these calls is. Later servers ask in their answers (`calls.rounds`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The way to one server: a process of ours or an HTTP address, opened within its time, left once.
 
-What goes over it is `link`'s. It is entered and left in one task, the owner's (`keep`), as the
-SDK's client is.
+What goes over it is `link`'s. It is entered and left in one task, the owner's (`keep.keeper`), as
+the SDK's client is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One connection to one server: opened, asked, listed, closed; used once.
 
-The SDK's client is entered and left in one task, the owner's (`keep`); requests run in whichever
-task asks. When to connect again is not decided here.
+The SDK's client is entered and left in one task, the owner's (`keep.keeper`); requests run in
+whichever task asks. When to connect again is not decided here.
 """
 
 from __future__ import annotations

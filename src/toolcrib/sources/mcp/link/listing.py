@@ -1,4 +1,4 @@
-"""The whole list of a server's tools, as it lists them. What is made of it is `mirror`'s."""
+"""The whole list of a server's tools, as it lists them. What is made of it is `catalogue`'s."""
 
 from __future__ import annotations
 

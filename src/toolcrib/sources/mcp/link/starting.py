@@ -1,7 +1,7 @@
 """How many server processes may be starting at once: a hundred that load together load for ever.
 
 Each attempt has so many seconds from its own start; where all begin at the same moment they share
-the processors, all of them are late, and they begin again together. What a start is, is `link`.
+the processors, all of them are late, and they begin again together. What a start is, is `line`.
 """
 
 from __future__ import annotations

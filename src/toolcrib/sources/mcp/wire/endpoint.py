@@ -2,7 +2,7 @@
 
 Under the SDK, an answer that breaks off ends the connection, and with it every other call; one that
 has no end fills the memory; a stream that a server closes at once is opened again as fast as it
-can. Here each of these becomes an answer, an error or a wait. What they mean is `faults`.
+can. Here each of these becomes an answer, an error or a wait. What they mean is `link.faults`'.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One server process: JSON lines in and out, stderr kept, the whole process group ended, and on
 Linux whoever left the group (`descendants`).
 
-Bytes and processes only; what the lines say is `wire`. It stands in for the SDK's own stdio client,
-which hides the process: without its id a launcher's children outlive it (MC03), and its death while
-idle goes unseen.
+Bytes and processes only; what the lines say is `streams`. It stands in for the SDK's own stdio
+client, which hides the process: without its id a launcher's children outlive it (MC03), and its
+death while idle goes unseen.
 """
 
 from __future__ import annotations
@@ -28,12 +28,18 @@ MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of one message; a longer one ends the connection instead of filling the memory."""
 
 _MAX_QUEUED = 1024
+"""Lines that wait to be taken before no more are read."""
+
 _BREATH = 64
+"""Lines taken one after the other before others have their turn."""
+
 _LATE_OUTPUT = 0.2
 """Seconds for the last output of a process that has ended; a child that inherited the pipe can hold
 it open for ever (MC04)."""
 
 _POLL = 0.01
+"""Seconds between two looks at whether a group has ended."""
+
 _ALSO_INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
 
 
@@ -103,9 +109,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
             self._end()
-        elif (
-            fd == 0
-        ):  # without its input a server is of no use, but its last answer may be under way
+        elif fd == 0:
+            # Without its input a server is of no use, but its last answer may be under way.
             asyncio.get_running_loop().call_later(_LATE_OUTPUT, self._end)
 
     def process_exited(self) -> None:
@@ -138,7 +143,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """The next line that is not blank; None after the last. Raises `LineTooLong`."""
         self._taken += 1
         if self._taken % _BREATH == 0:
-            await asyncio.sleep(0)  # where there is always a next line, others have their turn too
+            await asyncio.sleep(0)  # where there is always a next line, nothing below waits
         while not self._lines:
             if self._too_long:
                 raise LineTooLong(f"it sent a line of more than {MAX_LINE} bytes")

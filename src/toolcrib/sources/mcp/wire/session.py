@@ -2,7 +2,7 @@
 
 The SDK checks every answer against its own models and validates structured content on the event
 loop (a hostile pattern there freezes the process). Here requests and their raw answers pass; what
-is in them is for `mirror` and `translate`. It knows the SDK's insides, so the version is pinned.
+is in them is for `catalogue` and `content`. It knows the SDK's insides, so the version is pinned.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolcrib.deploy.clients.declared import Declared, LeftOut, declared
 from toolcrib.deploy.clients.dialect import Dialect
 from toolcrib.deploy.clients.jsonc import Entry, JsoncFault, Value, parse
+from toolcrib.deploy.clients.server import Declared, LeftOut, declared
 from toolcrib.deploy.paths import joined
 from toolcrib.deploy.places import Place
 from toolcrib.errors import ConfigurationError, Problem
