@@ -67,6 +67,10 @@ class Scripted:
         finally:
             self.peer.closed += 1
 
+    @property
+    def is_usable(self) -> bool:
+        return not self.ended.is_set()
+
     def end(self, reason: str) -> None:
         self.reason = self.reason or reason
         self.ended.set()
