@@ -256,6 +256,49 @@ async def test_MC02_what_is_sent_again_with_a_new_token_and_lost_is_not_what_was
             assert one.calls() == 2
 
 
+async def test_MC02_what_was_told_as_not_sent_is_not_sent_while_its_connection_is_left():
+    tokens = iter(["old", "new", "newer"])
+    refused, leaving = asyncio.Event(), asyncio.Event()
+
+    async def refuses(writer: asyncio.StreamWriter) -> bool:
+        """The rest of the refusal comes when the connection is left."""
+        writer.write(b"HTTP/1.1 401 X\r\nContent-Length: 1\r\n\r\n")
+        refused.set()
+        await leaving.wait()
+        writer.write(b"x")
+        return True
+
+    async def parts_slowly(writer: asyncio.StreamWriter) -> bool:
+        leaving.set()
+        await asyncio.sleep(0.3)  # time for what should not come
+        return False
+
+    async with peer() as one:
+        server = McpServer(
+            "peer",
+            "http",
+            url=one.url,
+            liveness=0.0,
+            auth=Bearer(lambda: next(tokens)),
+            settings=ServerSettings(reconnect_wait=5.0),
+        )
+
+        def gate(verb: str, headers: dict[str, str], body: dict[str, Any]) -> Answer | None:
+            if verb == "DELETE":
+                return 200, {}, parts_slowly
+            if body.get("method") != "tools/call" or leaving.is_set():
+                return None
+            return (404, {}, b"") if refused.is_set() else (401, {}, refuses)
+
+        one.gate = gate
+        async with hosting(source(server)) as host:
+            call = asyncio.create_task(host.call("peer__act"))
+            await refused.wait()
+            assert kind(await host.call("peer__act")) == "ok"
+            assert kind(await call) == "ok"
+            assert one.calls() == 4  # each was refused once, and sent again once
+
+
 async def test_A10_3_the_refusal_of_a_stream_or_of_a_farewell_gives_no_server_up():
     async with peer() as one:
 

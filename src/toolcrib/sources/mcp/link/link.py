@@ -165,6 +165,8 @@ class Link:
         gone = self.ended.is_set() or self._line.is_gone
         seen = Seen(going.sent, status, going.abandoned, gone)
         what = fate(error.code, seen, http=http, modern=modern)
+        # The transport may still be at it: waiting for a token, or for a connection.
+        going.withdrawn = what in ("turned_away", "not_sent", "stale")
         if what == "turned_away" and status == 403:
             return Forbidden("it answered HTTP 403")  # for this call; the connection is as it was
         if http and what in ("turned_away", "lost", "not_sent"):

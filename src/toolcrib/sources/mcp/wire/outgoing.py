@@ -22,9 +22,10 @@ _ids: Final = count(1 << 20)
 
 class Outgoing:
     """One request: whether any byte of it may have left, the HTTP status that answered it (0:
-    none), whether the transport knows that no answer will come, the id it goes by, who hears what
-    the server says meanwhile, since when it runs, how often the server has asked something on its
-    behalf, and how often, and when last, the stream of its answer was opened again."""
+    none), whether the transport knows that no answer will come, whether its sender was told that it
+    was not executed (then it must not leave any more), the id it goes by, who hears what the server
+    says meanwhile, since when it runs, how often the server has asked something on its behalf, and
+    how often, and when last, the stream of its answer was opened again."""
 
     __slots__ = (
         "abandoned",
@@ -36,12 +37,14 @@ class Outgoing:
         "resumed_at",
         "sent",
         "status",
+        "withdrawn",
     )
 
     def __init__(self, hears: Hears | None = None) -> None:
         self.sent = False
         self.status = 0
         self.abandoned = False
+        self.withdrawn = False
         self.id = next(_ids)
         self.hears = hears
         self.began = time.monotonic()

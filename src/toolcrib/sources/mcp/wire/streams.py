@@ -89,13 +89,14 @@ class _Outgoing(_Stream):
             await self._wait_a_little()
         else:
             await self._process.wait_writable()
-        if self._closed:
+        request = outgoing.get()
+        if self._closed or (request is not None and request.withdrawn):
             raise anyio.ClosedResourceError
         try:
             self._process.write(line.encode())
         except BrokenPipeError:
             raise anyio.BrokenResourceError from None
-        if (request := outgoing.get()) is not None:
+        if request is not None:
             request.sent = True
 
     async def _wait_a_little(self) -> None:
@@ -163,6 +164,8 @@ class HttpWatch:
 
         async def trace(event: str, info: dict[str, Any]) -> None:
             if event.endswith("send_request_headers.started"):
+                if going.withdrawn:
+                    raise httpx2.ConnectError("it was withdrawn before it was sent")
                 going.sent = True
 
         request.extensions = {**request.extensions, "trace": trace}
