@@ -11,12 +11,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
-from servers.support import BOUND
+from servers.support import BOUND, until
 from test_official_servers import repository
 from toolcrib.sources.mcp import McpServer, ServerSettings
 from toolcrib.testing import FaultServer
@@ -51,15 +51,16 @@ async def tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         yield server
 
 
-async def played(text: str) -> None:
-    """An example, as if it stood in an async function."""
+async def played(text: str, *given: Callable[[], object]) -> None:
+    """An example, as if it stood in an async function that knows these."""
     code = compile(text, "docs/mcp.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     async with asyncio.timeout(PATIENCE):
-        await eval(code, {"__name__": "docs"})
+        await eval(code, {"__name__": "docs", **{one.__name__: one for one in given}})
 
 
 def test_every_example_is_run_by_a_test_of_this_file() -> None:
-    run = ["# crib.yaml", "toolcrib check", "mcp.stdio(  ", 'built.made["', "class Host", "test_a"]
+    run = ["# crib.yaml", "toolcrib check", "mcp.stdio(  ", 'built.made["', "built.reload("]
+    run += ["class Host", "test_a"]
     assert [next(one for one in run if one in text) for _, text in BLOCKS] == run
 
 
@@ -101,6 +102,23 @@ async def test_health_is_told_as_it_says(
         *said.split("\n")
     }
     assert "Health(name='git', state='ready'" in said
+
+
+async def test_CF03_a_changed_token_goes_to_the_server_that_has_it(
+    tickets: FaultServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = block("python", "built.reload(").replace("...", "changed()", 1) + "    await again()"
+
+    def changed() -> None:
+        monkeypatch.setenv("TICKETS_TOKEN", "another-token")
+
+    async def again() -> None:
+        await until(lambda: len(tickets.heard("server/discover")) == 2)
+
+    await played(text, changed, again)
+    assert capsys.readouterr().out == "('servers',)\n"
+    shown = [entry["authorization"] for entry in tickets.heard("server/discover")]
+    assert shown == [f"Bearer {TOKEN}", "Bearer another-token"]
 
 
 async def test_the_host_is_asked_and_progress_is_told(
