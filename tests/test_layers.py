@@ -65,6 +65,26 @@ def test_imports_point_down_only() -> None:
     assert upward == []
 
 
+def test_the_rooms_of_sources_mcp_import_only_those_after_them() -> None:
+    named = re.search(r" mcp \(server → ([\w ·]+)\)", (ROOT / "ARCHITECTURE.md").read_text())
+    assert named is not None
+    order = {f"toolcrib.sources.mcp.{room}": at for at, room in enumerate(named[1].split(" · "))}
+
+    def room(module: str) -> str:
+        return ".".join(module.split(".")[:4])
+
+    packages = {room(m) for m in MODULES if len(m.split(".")) > 4}
+    assert {one for one in packages if one.startswith("toolcrib.sources.mcp.")} == order.keys()
+    upward = [
+        f"{module} → {target}"
+        for module, targets in GRAPH.items()
+        for target in targets
+        if {room(module), room(target)} <= order.keys()
+        and order[room(target)] < order[room(module)]
+    ]
+    assert upward == []
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     graph = {name: set(targets) for name, targets in GRAPH.items()}
     while free := [name for name, targets in graph.items() if not targets & graph.keys()]:

@@ -40,7 +40,6 @@ class Standing:
         self._told = False
         self.tried = asyncio.Event()
         self.settled = asyncio.Event()
-        self.was_ready = False
         self.generation = 0
         self.health = Health(name, since=time.time())
 
@@ -70,7 +69,6 @@ class Standing:
         return replace(self.health, stderr=self.masked(stderr)) if stderr else self.health
 
     def ready(self, era: str) -> None:
-        self.was_ready = True
         self.generation += 1
         self._told = False
         self.health = replace(self.health, era=era)

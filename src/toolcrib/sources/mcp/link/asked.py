@@ -50,12 +50,12 @@ class Asked:
         self._open: dict[anyio.CancelScope, set[Outgoing]] = {}
 
     async def answer(
-        self, method: str, params: Mapping[str, Any], asked: Outgoing | None
+        self, method: str, params: Mapping[str, Any], related: Outgoing | None
     ) -> dict[str, Any]:
-        """The answer to one request of the server; `asked` is the request on whose stream it came,
-        if known. Raises `MCPError` where it is refused."""
+        """The answer to one request of the server; `related` is ours on whose stream it came, if
+        known. Raises `MCPError` where it is refused."""
         try:
-            return await self._answer(method, params, self._in_flight.askers(asked))
+            return await self._answer(method, params, self._in_flight.askers(related))
         except Refused as refused:
             raise MCPError(code=refused.code, message=str(refused)) from None
 

@@ -43,10 +43,10 @@ class InFlight:
     def end(self, going: Outgoing) -> None:
         del self._requests[going.id]
 
-    def askers(self, asked: Outgoing | None) -> dict[Outgoing, Hears]:
+    def askers(self, related: Outgoing | None) -> dict[Outgoing, Hears]:
         """The calls that something the server asks may be about: that on whose stream it asks,
         where it is known, else all."""
-        known = self._requests.values() if asked is None else [asked]
+        known = self._requests.values() if related is None else [related]
         here = [one for one in known if one.id in self._requests]
         return {one: one.hears for one in here if one.hears is not None}
 
@@ -54,15 +54,15 @@ class InFlight:
         """Whether a request sent before `moment` (monotonic) is still waited for."""
         return any(one.began < moment for one in self._requests.values())
 
-    def heard(self, method: str, params: Mapping[str, Any], asked: Outgoing | None) -> None:
-        """Takes one notification; `asked` is the request on whose stream it came, if known. Lists
+    def heard(self, method: str, params: Mapping[str, Any], related: Outgoing | None) -> None:
+        """Takes one notification; `related` is the request on whose stream it came, if known. Lists
         of resources and prompts are read when asked for, so their changes mean nothing."""
         if method == "notifications/tools/list_changed":
             self._changes.told()
         elif method == "notifications/progress":
             self._progress(params)
         elif method == "notifications/message":
-            self._log(params, asked)
+            self._log(params, related)
 
     def _progress(self, params: Mapping[str, Any]) -> None:
         token, current = params.get("progressToken"), _number(params.get("progress"))
@@ -73,13 +73,13 @@ class InFlight:
             message = text_of(params.get("message"))
             going.hears.progress(current, _number(params.get("total")), message)
 
-    def _log(self, params: Mapping[str, Any], asked: Outgoing | None) -> None:
+    def _log(self, params: Mapping[str, Any], related: Outgoing | None) -> None:
         level, text = text_of(params.get("level")), words_of(params)
-        if asked is None or asked.id not in self._requests:
+        if related is None or related.id not in self._requests:
             hearing = [one for one in self._requests.values() if one.hears is not None]
-            asked = hearing[0] if len(hearing) == 1 else None
-        if asked is not None and asked.hears is not None:
-            asked.hears.log(level, text)
+            related = hearing[0] if len(hearing) == 1 else None
+        if related is not None and related.hears is not None:
+            related.hears.log(level, text)
         elif self._logged < MAX_LOGGED:
             self._logged += 1
             logger.log(severity(level), "MCP server %r says: %s", self._server, self._masked(text))

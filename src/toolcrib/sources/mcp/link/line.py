@@ -17,7 +17,7 @@ from toolcrib.sources.mcp.failures import NotSent
 from toolcrib.sources.mcp.link.era import Era
 from toolcrib.sources.mcp.link.starting import Turn
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.wire.dispatcher import Ears
+from toolcrib.sources.mcp.wire.dispatcher import Handlers
 from toolcrib.sources.mcp.wire.process import ServerProcess
 from toolcrib.sources.mcp.wire.session import RawClient, raw_client
 from toolcrib.sources.mcp.wire.streams import HttpWatch, http_streams, process_streams
@@ -50,7 +50,7 @@ class Line:
         self._scope = anyio.CancelScope()
 
     @asynccontextmanager
-    async def open(self, ears: Ears) -> AsyncGenerator[RawClient]:
+    async def open(self, handlers: Handlers) -> AsyncGenerator[RawClient]:
         """Connects; leaving closes. Raises whatever the SDK raises, in an exception group where it
         died under us, `NotSent` where the peer speaks another version than it did, and
         `TimeoutError`."""
@@ -61,7 +61,7 @@ class Line:
                 if self._server.transport == "stdio":
                     await turn.begin()  # waiting for it is no time of the server
                 scope.deadline = anyio.current_time() + self._connect_timeout
-                client = raw_client(self._transport(), self._era.mode, ears)
+                client = raw_client(self._transport(), self._era.mode, handlers)
                 async with client:
                     turn.end()
                     opened, scope.deadline = True, math.inf

@@ -31,7 +31,7 @@ from toolcrib.sources.mcp.link.inflight import InFlight
 from toolcrib.sources.mcp.link.line import Line
 from toolcrib.sources.mcp.link.listing import listed_tools
 from toolcrib.sources.mcp.server import McpServer
-from toolcrib.sources.mcp.wire.dispatcher import Ears
+from toolcrib.sources.mcp.wire.dispatcher import Handlers
 from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
 from toolcrib.sources.mcp.wire.session import RawClient, RawSession
 
@@ -71,7 +71,7 @@ class Link:
         self._in_flight = InFlight(server.name, server.masked, self.changes)
         relay = Relay(Asker(server.name, server.masked), server.settings.ask_timeout)
         self._asked = Asked(relay, self._in_flight)
-        self._ears = Ears(self._lost, self._in_flight.heard, self._asked.answer, abilities)
+        self._handlers = Handlers(self._lost, self._in_flight.heard, self._asked.answer, abilities)
         self._listed = False
         self._in_doubt = False
         self.ended = asyncio.Event()
@@ -83,7 +83,7 @@ class Link:
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
         """Connects; leaving closes. Enter and leave it in one task. Raises as `Line.open`."""
-        async with self._line.open(self._ears) as client:
+        async with self._line.open(self._handlers) as client:
             self._client, self._session = client, client.raw
             self.version = client.protocol_version
             try:

@@ -1,7 +1,7 @@
 """The SDK's reading of what a server sends, which also tells what the SDK keeps to itself.
 
-What is said and asked goes to `Ears`; who they are is `session`'s and `link`'s. It knows the SDK's
-insides, so the version is pinned.
+What is said and asked goes to `Handlers`, which `link` gives. It knows the SDK's insides, so the
+version is pinned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest
 from toolcrib.host import Ability
 from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
 
-__all__ = ["Ears", "Heedful"]
+__all__ = ["Dispatcher", "Handlers"]
 
 logger = logging.getLogger("toolcrib.mcp")
 
@@ -38,21 +38,21 @@ MAX_ASKING: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
+class Handlers:
     """Who is told of what comes of itself: that nothing can come any more, what the server says,
     and what it asks, which may be no more than `abilities`."""
 
-    ended: Callable[[], None]
-    heard: Heard
-    asked: Answer
+    on_end: Callable[[], None]
+    on_notification: Heard
+    on_request: Answer
     abilities: frozenset[Ability] = frozenset()
 
 
-class Heedful(JSONRPCDispatcher[TransportContext]):
-    """Tells `ears` when nothing can come any more, whatever ended it: the SDK tells nobody. Tells
-    every notification as it comes, before the SDK looks at it."""
+class Dispatcher(JSONRPCDispatcher[TransportContext]):
+    """Tells `handlers` when nothing can come any more, whatever ended it: the SDK tells nobody.
+    Tells every notification as it comes, before the SDK looks at it."""
 
-    ears: Ears
+    handlers: Handlers
     _asking = 0
     _warned = False
 
@@ -91,14 +91,14 @@ class Heedful(JSONRPCDispatcher[TransportContext]):
         on_notify: OnNotify,
         sender_ctx: Context | None,
     ) -> None:
-        asked = None if sender_ctx is None else sender_ctx.get(outgoing)
+        related = None if sender_ctx is None else sender_ctx.get(outgoing)
         try:
-            self.ears.heard(msg.method, msg.params or {}, asked)
+            self.handlers.on_notification(msg.method, msg.params or {}, related)
         except Exception:  # what one notification does must not end the connection
             logger.exception("a notification of an MCP server could not be taken")
         super()._dispatch_notification(msg, metadata, on_notify, sender_ctx)
 
     def _fan_out_closed(self) -> None:
         """Before those who wait are woken: they ask whether the connection is still there."""
-        self.ears.ended()
+        self.handlers.on_end()
         super()._fan_out_closed()

@@ -36,7 +36,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolcrib.host import abilities_of
 from toolcrib.sources.mcp.asking.questions import METHODS, capabilities
-from toolcrib.sources.mcp.wire.dispatcher import Ears, Heedful
+from toolcrib.sources.mcp.wire.dispatcher import Dispatcher, Handlers
 from toolcrib.sources.mcp.wire.outgoing import Outgoing, outgoing
 
 __all__ = ["RawClient", "RawSession", "UnsupportedVersion", "raw_client"]
@@ -55,7 +55,7 @@ class UnsupportedVersion(Exception):
 class RawSession(ClientSession):
     """A session whose requests return the answer as it came."""
 
-    ears: Ears
+    handlers: Handlers
 
     @property
     def is_modern(self) -> bool:
@@ -117,7 +117,7 @@ class RawSession(ClientSession):
 
     def _build_capabilities(self, version: str) -> ClientCapabilities:
         """What a legacy server may ask on this connection. A modern one is told with each call."""
-        return ClientCapabilities.model_validate(capabilities(self.ears.abilities))
+        return ClientCapabilities.model_validate(capabilities(self.handlers.abilities))
 
     async def _on_request(
         self,
@@ -126,11 +126,11 @@ class RawSession(ClientSession):
         params: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         is_connected = self._initialize_result is not None
-        if not is_connected or METHODS.get(method) not in self.ears.abilities:
+        if not is_connected or METHODS.get(method) not in self.handlers.abilities:
             return await super()._on_request(dctx, method, params)
-        asked = outgoing.get()
+        related = outgoing.get()
         outgoing.set(None)  # what becomes of our answer on the wire is not what becomes of the call
-        return await self.ears.asked(method, params or {}, asked)
+        return await self.handlers.on_request(method, params or {}, related)
 
     def _intercept_notification(self, method: str, params: Mapping[str, Any] | None) -> bool:
         """Nothing is left to the SDK, which would begin a task for each notification."""
@@ -160,14 +160,14 @@ class RawSession(ClientSession):
 class RawClient(Client):
     """The SDK's client round a `RawSession`: it connects and negotiates, no more."""
 
-    ears: Ears
+    handlers: Handlers
 
     async def _build_session(self, exit_stack: AsyncExitStack) -> ClientSession:
         read, write = await exit_stack.enter_async_context(cast("Transport", self.server))
-        dispatcher = Heedful(read, write)
-        dispatcher.ears = self.ears
+        dispatcher = Dispatcher(read, write)
+        dispatcher.handlers = self.handlers
         session = RawSession(dispatcher=dispatcher, client_info=self.client_info)
-        session.ears = self.ears
+        session.handlers = self.handlers
         return session
 
     @property
@@ -175,10 +175,10 @@ class RawClient(Client):
         return cast("RawSession", self.session)
 
 
-def raw_client(transport: Transport, mode: str, ears: Ears) -> RawClient:
+def raw_client(transport: Transport, mode: str, handlers: Handlers) -> RawClient:
     """A client not yet entered."""
     client = RawClient(transport, mode=mode, cache=None, client_info=_who())
-    client.ears = ears
+    client.handlers = handlers
     return client
 
 
