@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -125,7 +125,7 @@ async def test_a_source_closed_meanwhile_starts_nothing(tmp_path: Path):
 
 
 @asynccontextmanager
-async def given_up(host: Host, *servers: McpServer) -> AsyncIterator[None]:
+async def given_up(host: Host, *servers: McpServer) -> AsyncGenerator[None]:
     """A reload that is under way, and whose caller was cancelled."""
     waiting = asyncio.create_task(host.source.reload(servers))
     await until(lambda: host.source.servers == servers)
