@@ -15,17 +15,19 @@ class Era:
     """How to begin the next connection to one server.
 
     The SDK asks for the modern era first, and a legacy server that ignores the question costs 10 s:
-    that is paid once. `mode` is the SDK's.
+    that is paid once. `mode` is the SDK's; `is_known` says whether the server was ever there.
     """
 
     def __init__(self, connect_timeout: float) -> None:
         self.mode = "auto"
+        self.is_known = False
         self._too_short = connect_timeout <= DISCOVER_TIMEOUT_SECONDS
 
     def connected(self, modern: bool) -> None:
         """Learns from a connection that came about."""
         # A modern server answers the probe at once: asking again is free and notices a downgrade.
         self.mode = "auto" if modern else "legacy"
+        self.is_known = True
 
     def failed(self, error: BaseException) -> bool:
         """Learns from one that did not; whether what was remembered may be why."""

@@ -59,7 +59,8 @@ class Line:
             # One scope round everything: the SDK's scopes must not outlive an inner one of ours.
             try:
                 if self._server.transport == "stdio":
-                    await turn.begin()  # waiting for it is no time of the server
+                    # Waiting for it is no time of the server.
+                    await (turn.begin_again() if self._era.is_known else turn.begin())
                 scope.deadline = anyio.current_time() + self._connect_timeout
                 client = raw_client(self._transport(), self._era.mode, handlers)
                 async with client:
