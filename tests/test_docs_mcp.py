@@ -98,9 +98,7 @@ async def test_health_is_told_as_it_says(
 ) -> None:
     await played(block("python", 'built.made["'))
     said = capsys.readouterr().out
-    assert {"git ready ", "tickets ready ", "git closed the source was closed"} <= {
-        *said.split("\n")
-    }
+    assert {"git ready ", "tickets ready ", "git closed closed by us"} <= {*said.split("\n")}
     assert "Health(name='git', state='ready'" in said
 
 

@@ -75,7 +75,7 @@ class SessionPool:
     def _new(self, ctx: CallContext) -> _Place:
         name, most = self._shared.name, self._settings.max_sessions
         if self._closed:
-            raise NotAvailable(f"MCP server {name!r} is not available: the source was closed")
+            raise NotAvailable(f"MCP server {name!r} is not available: closed by us")
         if len(self._places) >= most:
             idle = [owner for owner, place in self._places.items() if not place.calls]
             if not idle or len(self._closing) >= most:

@@ -101,7 +101,7 @@ class Standing:
 
     def closed(self) -> None:
         if self.health.state not in ("given_up", "closed"):
-            self._now("closed", "the source was closed")
+            self._now("closed", "closed by us")
         self.tried.set()
         self.settled.set()
 
