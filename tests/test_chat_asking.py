@@ -9,6 +9,8 @@ import os
 import pty
 import select
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 
 from checkers.streaming import Call, Reply, Streams, streams
 from servers.support import BOUND, HERE, until
-from test_chat import arguments, chat, in_terminal
+from test_chat import Terminal, arguments, chat, in_terminal
 from toolcrib.cli.chat_input import Lines
 
 FILE = """
@@ -69,14 +71,26 @@ def answered(server: Streams) -> Any:
     return said
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_form_is_asked_at_the_terminal_and_the_call_goes_on(tmp_path: Path, era: str) -> None:
+@contextmanager
+def asked(then: str, file: Path, approve: str = "none") -> Iterator[tuple[Streams, Terminal]]:
+    """A conversation at a terminal whose first message was sent; it is left at its next prompt."""
     with (
-        streams(wants(), Reply("Booked.")) as server,
-        in_terminal(deployed(tmp_path, era), server, "openai", "--approve", "none") as screen,
+        streams(wants(), Reply(then)) as server,
+        in_terminal(file, server, "openai", "--approve", approve) as screen,
     ):
         screen.until("> $")
         screen.types("go\n")
+        yield server, screen
+        screen.types("\x04")
+        assert screen.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_form_is_asked_at_the_terminal_and_the_call_goes_on(tmp_path: Path, era: str) -> None:
+    with asked(wants(), Reply("Booked."), file=deployed(tmp_path, era), approve="none") as (
+        server,
+        screen,
+    ):
         screen.until(r"MCP server 'raw' \(for raw__want\) asks: Who\?\n.*\nYour name > $")
         screen.types("Ana\n")
         screen.until("seats > $")
@@ -84,56 +98,38 @@ def test_a_form_is_asked_at_the_terminal_and_the_call_goes_on(tmp_path: Path, er
         screen.until("! this is no whole number\nseats > $")
         screen.types("3\n")
         screen.until("Booked.\n> $")
-        screen.types("\x04")
-        assert screen.process.wait(10) == 0
     assert '"accept"' in answered(server)
     assert '"Ana"' in answered(server)
 
 
 def test_what_was_typed_before_a_server_asked_is_no_answer(tmp_path: Path) -> None:
-    with (
-        streams(wants(), Reply("Done.")) as server,
-        in_terminal(deployed(tmp_path, "modern"), server, "openai", "--approve", "all") as screen,
+    with asked(wants(), Reply("Done."), file=deployed(tmp_path, "modern"), approve="all") as (
+        server,
+        screen,
     ):
-        screen.until("> $")
-        screen.types("go\n")
         screen.until(r"run raw__want\? .* · $")
         screen.types("y\nMallory\n")
         screen.until("Your name > $")
         screen.types("!no\n")
         screen.until("Done.\n> $")
-        screen.types("\x04")
-        assert screen.process.wait(10) == 0
     assert '"decline"' in answered(server)
 
 
 def test_ctrl_c_at_a_servers_question_cancels_the_turn(tmp_path: Path) -> None:
-    with (
-        streams(wants(), Reply("Still here.")) as server,
-        in_terminal(deployed(tmp_path, "modern"), server, "openai", "--approve", "none") as screen,
-    ):
-        screen.until("> $")
-        screen.types("go\n")
+    with asked(
+        wants(), Reply("Still here."), file=deployed(tmp_path, "modern"), approve="none"
+    ) as (_, screen):
         screen.until("Your name > $")
         screen.types("\x03")
         screen.until(r"\(no longer asked\)\ncancelled\n> $")
         screen.types("there?\n")
         screen.until("Still here.\n> $")
-        screen.types("\x04")
-        assert screen.process.wait(10) == 0
 
 
 def test_a_question_that_nobody_answers_in_time_is_taken_back(tmp_path: Path) -> None:
     file = deployed(tmp_path, "modern", seconds=0.5)
-    with (
-        streams(wants(), Reply("Done.")) as server,
-        in_terminal(file, server, "openai", "--approve", "none") as screen,
-    ):
-        screen.until("> $")
-        screen.types("go\n")
+    with asked("Done.", file) as (_, screen):
         screen.until(r"Your name > \n\(no longer asked\)\n[^>]*Done.\n> $")
-        screen.types("\x04")
-        assert screen.process.wait(10) == 0
 
 
 async def test_what_was_typed_after_a_question_was_taken_back_answers_no_other() -> None:

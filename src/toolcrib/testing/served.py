@@ -58,7 +58,7 @@ class Served:
             async with asyncio.timeout(PATIENCE):
                 await process.wait()
         except TimeoutError:
-            pass
+            pass  # it is killed all the same, as one that ended in time is with its children
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 __all__ = ["BOOLEAN", "MAX_DEPTH", "NUMBER", "TEXT", "Entry", "JsoncFault", "Value", "parse"]
 
@@ -51,12 +51,12 @@ class Value:
     @property
     def entries(self) -> tuple[Entry, ...] | None:
         """The entries of an object, one given twice twice; None for anything else."""
-        return self.data if self.kind == OBJECT else None  # type: ignore[return-value]
+        return cast("tuple[Entry, ...]", self.data) if self.kind == OBJECT else None
 
     @property
     def items(self) -> tuple[Value, ...] | None:
         """The items of a list; None for anything else."""
-        return self.data if self.kind == LIST else None  # type: ignore[return-value]
+        return cast("tuple[Value, ...]", self.data) if self.kind == LIST else None
 
     def get(self, key: str) -> Value | None:
         """What an object holds under `key`, its first; None for anything else."""
