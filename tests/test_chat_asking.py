@@ -87,10 +87,7 @@ def asked(then: str, file: Path, approve: str = "none") -> Iterator[tuple[Stream
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_form_is_asked_at_the_terminal_and_the_call_goes_on(tmp_path: Path, era: str) -> None:
-    with asked(wants(), Reply("Booked."), file=deployed(tmp_path, era), approve="none") as (
-        server,
-        screen,
-    ):
+    with asked("Booked.", deployed(tmp_path, era)) as (server, screen):
         screen.until(r"MCP server 'raw' \(for raw__want\) asks: Who\?\n.*\nYour name > $")
         screen.types("Ana\n")
         screen.until("seats > $")
@@ -103,10 +100,7 @@ def test_a_form_is_asked_at_the_terminal_and_the_call_goes_on(tmp_path: Path, er
 
 
 def test_what_was_typed_before_a_server_asked_is_no_answer(tmp_path: Path) -> None:
-    with asked(wants(), Reply("Done."), file=deployed(tmp_path, "modern"), approve="all") as (
-        server,
-        screen,
-    ):
+    with asked("Done.", deployed(tmp_path, "modern"), "all") as (server, screen):
         screen.until(r"run raw__want\? .* · $")
         screen.types("y\nMallory\n")
         screen.until("Your name > $")
@@ -116,9 +110,7 @@ def test_what_was_typed_before_a_server_asked_is_no_answer(tmp_path: Path) -> No
 
 
 def test_ctrl_c_at_a_servers_question_cancels_the_turn(tmp_path: Path) -> None:
-    with asked(
-        wants(), Reply("Still here."), file=deployed(tmp_path, "modern"), approve="none"
-    ) as (_, screen):
+    with asked("Still here.", deployed(tmp_path, "modern")) as (_, screen):
         screen.until("Your name > $")
         screen.types("\x03")
         screen.until(r"\(no longer asked\)\ncancelled\n> $")
