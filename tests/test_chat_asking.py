@@ -104,9 +104,12 @@ def test_what_was_typed_before_a_server_asked_is_no_answer(tmp_path: Path) -> No
         screen.until(r"run raw__want\? .* · $")
         screen.types("y\nMallory\n")
         screen.until("Your name > $")
-        screen.types("!no\n")
+        screen.types("Ana\n")
+        screen.until("seats > $")
+        screen.types("2\n")
         screen.until("Done.\n> $")
-    assert '"decline"' in answered(server)
+    assert '"Ana"' in answered(server)
+    assert "Mallory" not in answered(server)
 
 
 def test_ctrl_c_at_a_servers_question_cancels_the_turn(tmp_path: Path) -> None:
